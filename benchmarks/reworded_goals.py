@@ -25,7 +25,7 @@ from benchmarks.steps.plan import DEMONSTRATED, DESKTOP, REWORDED_A, REWORDED_B,
 from benchmarks.steps.run import Bench, Browsers
 from benchmarks.steps.workplace import Workplace
 from ufo_experience.procedure.guide import Guide
-from ufo_experience.session.protocols import AgentStatus, Decision, Turn
+from ufo_experience.session import AgentStatus, Decision, Turn
 
 MAX_CALLS = 6
 

@@ -24,6 +24,8 @@ from typing import Any
 
 import numpy as np
 
+from ufo_experience import service
+
 
 @dataclass
 class FakeTime:
@@ -110,6 +112,7 @@ class OpenAIStub:
         self._faults.clear()
 
     def __enter__(self) -> OpenAIStub:
+        service._breakers.clear()  # the system gives a port again, and the stub before may have been left alone
         self._thread.start()
         return self
 

@@ -13,8 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.session_parts import ScriptedEvaluator
-from ufo_experience.memory import ExperienceMemory
-from ufo_experience.prompt.builder import parse_block
+from ufo_experience import ExperienceMemory, parse_block
 from ufo_experience.session import (
     AgentStatus,
     Command,
@@ -116,7 +115,7 @@ def run_pool(root: Path, recall: bool, features: list[str], delay: float = 0.0, 
     """Run the tasks that are not done yet in one pool; `announce` is told of each session that has saved."""
     memory = ExperienceMemory.open(root / "db", embedder="hashing")
     status = TaskStatus(root / f"status-{'on' if recall else 'off'}.json")
-    config = SessionConfig(save=SavePolicy.of("auto", 0.5), recall=recall)
+    config = SessionConfig(save=SavePolicy("auto", 0.5), recall="advise" if recall else None)
     sessions = [make_session(root, memory, one, config, delay) for one in features if not status.is_done(one)]
     for session in sessions if announce else ():
         announce_when_saved(session, announce)

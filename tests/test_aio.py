@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 
 import pytest
 
 from ufo_experience import AsyncExperienceMemory, ExperienceMemory, UsageError
 
 STEPS = [{"action": "click", "control": "Send", "control_type": "Button"}]
+NAMES = ("Jane", "Bob", "Carol", "Dan", "Eve", "Frank", "Grace", "Heidi", "Ivan", "Judy", "Mallory", "Niaj")
 APART = {"close", "run", "arun"}  # one waits for calls under way; `run` awaits `arun`
 
 
@@ -47,24 +49,72 @@ def test_many_calls_at_once_are_all_answered(tmp_path):
     assert asyncio.run(run()).records == 10
 
 
-def test_a_cancelled_call_leaves_the_memory_whole(tmp_path):
-    """Whoever waited is let go; what was being stored is stored, and the next call is answered."""
+@pytest.mark.parametrize("every", [1, 3])
+def test_cancelled_calls_leave_the_memory_whole(tmp_path, every):
+    """Under load, all or one in three called off at different moments: whoever waited is let go, what is answered is
+    stored and found, nothing else is torn, and the next call is answered.
+    """
+    tasks = [f"Send the report to {name}" for name in NAMES]
 
     async def run():
         async with await AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
-            tasks = [
-                asyncio.create_task(memory.remember(f"Send report {name}", STEPS, success=True)) for name in "abcde"
+            calls = [
+                asyncio.create_task(call)
+                for task in tasks
+                for call in (memory.remember(task, STEPS, success=True), memory.retrieve(task))
             ]
-            await asyncio.sleep(0)
-            for task in tasks:
-                task.cancel()
-            ended = await asyncio.gather(*tasks, return_exceptions=True)
+            for number, call in enumerate(calls):
+                if number % every == 0:
+                    asyncio.get_running_loop().call_later(number % 7 / 100, call.cancel)
+            ended = await asyncio.gather(*calls, return_exceptions=True)
             await memory.remember("Print the report", STEPS, success=True)
-            return ended, await memory.verify()
+            return ended, await memory.verify(), {one.state.request for one in await memory.list()}
 
-    ended, verification = asyncio.run(run())
-    assert all(isinstance(one, asyncio.CancelledError) for one in ended)
+    ended, verification, stored = asyncio.run(run())
+    faults = [one for one in ended if isinstance(one, BaseException)]
+    assert all(isinstance(one, asyncio.CancelledError) for one in faults)
     assert (verification.corrupt, verification.index) == ([], "ok")
+    learned = {task for task, one in zip(tasks, ended[::2], strict=True) if not isinstance(one, BaseException)}
+    assert learned | {"Print the report"} <= stored <= {*tasks, "Print the report"}
+    with ExperienceMemory.open(tmp_path / "db", create=False) as memory:
+        assert all(memory.retrieve(task)[0].experience.state.request in stored for task in learned)
+
+
+def test_the_loop_goes_on_while_calls_are_under_way(tmp_path):
+    """An agent is never held up by a disk: a clock that ticks every millisecond ticks on."""
+
+    async def run():
+        ticks = 0
+
+        async def clock():
+            nonlocal ticks
+            while True:
+                await asyncio.sleep(0.001)
+                ticks += 1
+
+        async with await AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+            ticking = asyncio.create_task(clock())
+            await asyncio.gather(*(memory.remember(f"Send it to {name}", STEPS, success=True) for name in NAMES))
+            ticking.cancel()
+        return ticks
+
+    assert asyncio.run(run()) >= 3
+
+
+def test_closing_waits_for_what_is_being_stored(tmp_path):
+    """Nobody awaits the calls; they are done when the memory is closed, and its threads are gone."""
+
+    async def run():
+        memory = await AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing")
+        calls = [asyncio.create_task(memory.remember(f"Send it to {name}", STEPS, success=True)) for name in NAMES]
+        await asyncio.sleep(0)
+        await memory.close()
+        await asyncio.gather(*calls)
+        return [one.name for one in threading.enumerate() if one.name.startswith("ufo-experience")]
+
+    assert asyncio.run(run()) == []
+    with ExperienceMemory.open(tmp_path / "db", create=False) as memory:
+        assert len(memory) == len(NAMES)
 
 
 def test_an_error_is_raised_where_the_call_is_awaited(tmp_path):

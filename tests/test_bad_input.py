@@ -517,8 +517,7 @@ import sys
 sys.modules["faiss"] = sys.modules["openai"] = None
 from ufo_experience.errors import ExperienceError
 try:
-    from ufo_experience import ExperienceMemory
-    from ufo_experience.settings import Settings
+    from ufo_experience import ExperienceMemory, Settings
     from ufo_experience.cli.serve import SAMPLES
     settings = Settings(db={str(tmp_path / "db")!r}, embedder="hashing", summarizer="extractive")
     memory = ExperienceMemory.open(settings=settings)

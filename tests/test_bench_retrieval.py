@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from benchmarks.__main__ import main
@@ -87,3 +89,23 @@ def test_the_command_prints_a_row_a_set(folder, capsys):
 def test_an_unknown_set_is_named(capsys):
     assert main(["retrieval", "--set", "author_x"]) != 0
     assert "author_a to author_j" in capsys.readouterr().err
+
+
+def test_somebody_else_may_be_the_judge_by_way_of_two_files(folder, tmp_path, capsys):
+    questions, answers = tmp_path / "questions.jsonl", tmp_path / "answers.jsonl"
+    assert main(["retrieval", "--data", str(folder), "--judge-questions", str(questions)]) == 0
+    asked = [json.loads(line) for line in questions.read_text("utf-8").splitlines()]
+    said = []
+    for one in asked:
+        question = json.loads(one["messages"][1]["content"])
+        known = [int(number) for number, task in question["known"].items() if task == "Turn on Bluetooth"]
+        said.append({"id": one["id"], "same": known if "Bluetooth" in question["task"] else []})
+    assert len(said) == 2
+    answers.write_text("\n".join(map(json.dumps, said)), encoding="utf-8")
+    capsys.readouterr()
+    assert main(["retrieval", "--data", str(folder), "--judge-answers", str(answers)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split(" | ")[5:9] == ["100.0", "100.0", "0.0", "0.0"]
+    wrong = {"id": said[0]["id"], "text": '{"same": [1, 2, 3, 4]}'}
+    answers.write_text("\n".join(map(json.dumps, [wrong, said[1]])), encoding="utf-8")
+    assert main(["retrieval", "--data", str(folder), "--judge-answers", str(answers)]) == 0
+    assert "the judge failed in 1 of" in capsys.readouterr().err

@@ -26,8 +26,8 @@ from tests.openai_stub import OpenAIStub
 from ufo_experience import ExperienceMemory
 from ufo_experience.errors import UsageError
 from ufo_experience.integrations.memory_article import MemoryComparison
+from ufo_experience.session import Command as SessionCommand
 from ufo_experience.session import Result, Target
-from ufo_experience.session.protocols import Command as SessionCommand
 
 GOAL = 'Rename the file "{}" to "{}"'
 

@@ -469,7 +469,27 @@ def test_a_second_import_with_approval_says_what_it_approved(filled, cli):
     filled("export", "-o", cli.folder / "all.json")
     assert "quarantined until you approve" in cli("import", "all.json").stdout
     again = cli("import", "all.json", "--approve").stdout
-    assert again.splitlines() == ["0 added, 12 skipped, 0 failed", "  skipped: 12 stored already", "12 approved"]
+    assert again.splitlines() == ["0 added, 12 skipped, 0 failed", "  skipped: 12 × stored already", "12 approved"]
+
+
+def test_ones_own_export_comes_back_as_it_was(filled, cli):
+    """With --restore nothing waits for approval, and the answer does not say so."""
+    filled("export", "-o", cli.folder / "all.json")
+    assert "quarantined" not in cli("import", "all.json", "--restore").stdout
+    assert cli.json("stats")["trust"] == filled.json("stats")["trust"]
+
+
+@pytest.mark.parametrize("setting", [{}, {"UFO_EXPERIENCE_SUMMARIZER": "extractive"}])
+def test_what_a_key_sends_is_said_to_a_person_who_did_not_choose(cli, setting, monkeypatch):
+    """At a terminal, of the first `ingest` with a key: what went where, and how to have a model word the logs."""
+    monkeypatch.setattr(Console, "is_terminal", True)
+    key = {
+        "OPENAI_API_KEY": "sk-none",
+        "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+        "UFO_EXPERIENCE_EMBEDDER": "hashing",
+    }
+    said = cli("ingest", SAMPLES / "settings_bluetooth", **key, **setting).stderr
+    assert ("sent to http://127.0.0.1:9/v1: nothing" in said) is not bool(setting)
 
 
 def test_a_yaml_export_comes_in_again(filled, cli):

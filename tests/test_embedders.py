@@ -430,10 +430,13 @@ def test_a_batch_that_times_out_is_halved_and_the_others_are_sent_as_small(
 def test_a_service_that_hangs_ends_the_job_after_a_few_time_outs(
     stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ufo_experience.embed.openai.BATCH", 0.1)
+    embedder = hosted(stub)
+    embedder.embed(["its client is made"])
+    stub.requests.clear()
+    monkeypatch.setattr("ufo_experience.embed.openai.BATCH", 0.2)
     stub.play(*[slow(30)] * 99)
     with pytest.raises(ServiceError):
-        hosted(stub).embed([f"t{i}" for i in range(4000)])
+        embedder.embed([f"t{i}" for i in range(4000)])
     assert len(stub.requests) == IN_A_ROW
 
 

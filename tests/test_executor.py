@@ -12,7 +12,7 @@ import pytest
 from tests.procedure_world import click, fill, link, memory_of, seen, tick
 from ufo_experience import Act, ExperienceMemory, Trust
 from ufo_experience.errors import DataError, ServiceError, UsageError
-from ufo_experience.executor import Executor, UfoDriver
+from ufo_experience.executor import Executor, Target, UfoDriver
 
 TASK = 'Give the user {} the role Editor with the note "{}"'
 STEPS = [
@@ -223,13 +223,16 @@ def test_nothing_is_healed_that_is_to_be_asked_for_first(memory):
     assert (done.reached, done.reason, pages.form["Send"]) == (False, "target_missing", 0)
 
 
-def test_where_the_screen_disagrees_the_agent_acts_and_the_way_goes_on(memory):
-    """One question; it sees what is in view and why the way does not go on."""
+@pytest.mark.parametrize(
+    "answer", [{"function": "click", "name": "A box to tick"}, Act("click", Target("A box to tick", "CheckBox"))]
+)
+def test_where_the_screen_disagrees_the_agent_acts_and_the_way_goes_on(memory, answer):
+    """One question; it sees what is in view and why the way does not go on. It answers as a model does, or in acts."""
     asked: list[str] = []
 
-    def agent(controls: list[dict[str, Any]], stop: Any) -> list[dict[str, Any]]:
+    def agent(controls: list[dict[str, Any]], stop: Any) -> list[Any]:
         asked.append(stop.reason)
-        return [{"function": "click", "name": "A box to tick"}]
+        return [answer]
 
     pages = Pages(Editor="A box to tick", Note="Remark")
     done = memory.run(NEW, pages, ask=yes, agent=agent)

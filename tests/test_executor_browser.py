@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,7 @@ import pytest
 
 from tests.procedure_world import click, fill, link, memory_of, tick
 from ufo_experience import Act, ExperienceMemory
-from ufo_experience.executor import PlaywrightDriver, SeleniumDriver
-from ufo_experience.procedure.steps import Target
+from ufo_experience.executor import PlaywrightDriver, SeleniumDriver, Target
 
 pytestmark = pytest.mark.browser
 
@@ -110,3 +110,20 @@ def test_playwright(tmp_path, page):
         is_done_for_another_person(tmp_path, PlaywrightDriver(shown))
         assert shown.evaluate("JSON.stringify(groups)") == '{"mlopez":"false/true/fine"}'
         browser.close()
+
+
+def test_an_mcp_client_has_a_known_way_carried_out(tmp_path):
+    """Learned from one recording, run with other values in a browser of the server's own."""
+    client = pytest.importorskip("mcp.client")
+    from ufo_experience.integrations.mcp_server import build_server
+
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing")
+    memory.ingest(EXAMPLE / "recorder.json", EXAMPLE / "codegen.py", application="Helpdesk", success=True)
+
+    async def run() -> Any:
+        async with client.Client(build_server(memory, allow_run=True)) as asks:
+            given = {"task": next(iter(ASKED)), "browser": (EXAMPLE / "helpdesk.html").as_uri()}
+            return (await asks.call_tool("run", given)).structured_content
+
+    done = asyncio.run(run())
+    assert (done["reached"], done["stopped"], len(done["steps"]) > 2) == (True, "done", True)

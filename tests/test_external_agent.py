@@ -15,7 +15,7 @@ from benchmarks.steps.external_agent import Action, ToldAhead, read_answer, scre
 from tests.test_bench_steps import Renaming
 from ufo_experience import Act, Guide, Procedure
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.procedure.steps import Target
+from ufo_experience.executor import Target
 from ufo_experience.prompt.ahead import ahead_block
 
 WAY = Guide(Procedure("", "Save it", "Save it", "", ()))

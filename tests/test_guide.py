@@ -23,8 +23,8 @@ from tests.guide_world import (
     step,
 )
 from ufo_experience import Act, ExperienceMemory, Guide, Stop
+from ufo_experience.executor import Target
 from ufo_experience.procedure.offer import is_proven, misled, offer
-from ufo_experience.procedure.steps import Target
 from ufo_experience.schema import Hit, Usage
 
 

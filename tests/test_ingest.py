@@ -151,7 +151,8 @@ def test_a_service_that_hangs_costs_a_few_time_outs_and_no_record(tmp_path, stub
 
 def test_a_job_that_may_wait_outlasts_an_outage(tmp_path, stub, monkeypatch):
     """`--wait` in minutes; without it the record is worded by rules."""
-    monkeypatch.setattr("ufo_experience.service.LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr("ufo_experience.service.LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr("ufo_experience.service.REST", 0.05)
     stub.play(*[failing(503)] * 6)
     log = run_file(tmp_path)
     done = command("ingest", log, "--force", "--summarizer", "openai", "--wait", "5", "--db", tmp_path / "db", "--json")

@@ -22,7 +22,6 @@ from mcp.types import ElicitResult
 
 from ufo_experience import ExperienceMemory
 from ufo_experience.integrations.mcp_server import build_server
-from ufo_experience.request import estimate_tokens
 
 pytestmark = pytest.mark.server
 
@@ -72,6 +71,29 @@ def test_writing_and_approving_are_offered_when_they_are_allowed(memory):
     """Each switch adds its own tools."""
     assert talk(memory, tool_names, allow_writes=True) >= {"report_outcome", "record_run"}
     assert talk(memory, tool_names, allow_approve=True) >= {"approve_experience", "quarantine_experience"}
+    assert talk(memory, tool_names, allow_run=True) == {"find_experience", "experience_prompt", "run"}
+
+
+def test_a_task_without_a_known_way_is_not_run(memory):
+    """No browser is started, and nothing is an error."""
+
+    async def say(client: Client) -> Any:
+        return await client.call_tool(
+            "run", {"task": "Rotate the scanned photograph", "browser": "https://example.com"}
+        )
+
+    result = talk(memory, say, allow_run=True)
+    assert result.structured_content == {"reached": False, "stopped": "no way of this task is known", "steps": []}
+
+
+def test_an_address_without_its_scheme_is_answered(memory):
+    """In our words, before a browser is started."""
+
+    async def say(client: Client) -> Any:
+        return await client.call_tool("run", {"task": TASK, "browser": "example.com"})
+
+    result = talk(memory, say, allow_run=True)
+    assert (result.is_error, "https://example.com" in result.content[0].text) == (True, True)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -215,17 +237,17 @@ def test_an_error_of_ours_keeps_its_message(memory):
 
     result = talk(memory, say, allow_writes=True)
     assert result.is_error
-    assert "feedfeed" in result.content[0].text
+    assert result.content[0].text == "no record 'feedfeed'"
 
 
 def test_the_list_of_tools_is_small(memory):
-    """Every host pays for it in each conversation: at most 2,000 tokens with everything, 800 to read."""
+    """Every host pays for it in each conversation: 2,000 tokens (of four letters) with everything, 800 to read."""
 
     async def say(client: Client) -> Any:
         return [tool.model_dump_json(exclude_none=True, by_alias=True) for tool in (await client.list_tools()).tools]
 
-    assert estimate_tokens("".join(talk(memory, say, allow_writes=True, allow_approve=True))) <= 2_000
-    assert estimate_tokens("".join(talk(memory, say))) <= 800
+    assert len("".join(talk(memory, say, allow_writes=True, allow_approve=True, allow_run=True))) <= 8_000
+    assert len("".join(talk(memory, say))) <= 3_200
 
 
 def test_records_can_be_read_as_resources_and_the_task_as_a_prompt(memory):
@@ -249,13 +271,16 @@ def test_records_can_be_read_as_resources_and_the_task_as_a_prompt(memory):
         (
             "find_experience",
             {"task": TASK, "top_k": 0},
-            "top_k: input should be greater than or equal to 1, not 0",
+            "top_k must be greater than or equal to 1, not 0",
         ),
         ("record_run", {"task": TASK, "steps": STEPS, "outcome": "success"}, "takes no outcome"),
+        ("record_run", {"task": "", "steps": STEPS}, "task "),
+        ("record_run", {"task": TASK, "steps": [{"control": "Save"}]}, "steps.0.action is missing"),
+        ("retrieve", {"task": TASK}, "there is no tool retrieve; there are find_experience"),
         (
             "record_run",
             {"task": TASK, "steps": STEPS, "success": "fine"},
-            "success: input should be a valid boolean",
+            "success must be a valid boolean",
         ),
     ],
 )
@@ -347,9 +372,9 @@ def test_every_parameter_tells_a_client_what_it_is(memory):
     async def say(client: Client) -> Any:
         return (await client.list_tools()).tools
 
-    for tool in talk(memory, say, allow_writes=True, allow_approve=True):
+    for tool in talk(memory, say, allow_writes=True, allow_approve=True, allow_run=True):
         assert tool.title
-        assert tool.annotations.open_world_hint is False
+        assert tool.annotations.open_world_hint is (tool.name == "run")
         assert all(one.get("description") for one in tool.input_schema["properties"].values()), tool.name
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ufo_experience import Act, ExperienceMemory, UsageError
+from ufo_experience.executor import Target
 from ufo_experience.integrations.recorder import CallOrder, Recorder
-from ufo_experience.procedure.steps import Target
 from ufo_experience.prompt.ahead import ahead_block
 
 TASK = "Insert a table into the document"

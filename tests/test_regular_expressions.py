@@ -73,8 +73,7 @@ def patterns() -> dict[str, re.Pattern[Any]]:
         for name, value in vars(module).items():
             look(f"{module.__name__.removeprefix('ufo_experience.')}.{name}", value, 3)
     look("redact.secrets.txt", [pattern for _, _, pattern in data().shapes], 1)
-    rules = [rule for of_section in data().rules.values() for rule in of_section]
-    look("redact.secrets.txt, rules", [part for rule in rules for part in (rule.between, rule.candidate)], 1)
+    look("redact.secrets.txt, words", [part for part in data() if isinstance(part, re.Pattern)], 1)
     return found
 
 

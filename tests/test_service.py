@@ -238,7 +238,8 @@ def test_a_refused_request_is_no_fault_of_the_service(stub, service):
         assert fault_of(service).code == "E_BAD_REQUEST"
 
 
-def test_a_job_that_may_wait_outlasts_an_outage(stub, service, slept):
+def test_a_job_that_may_wait_outlasts_an_outage(stub, service, monkeypatch):
+    monkeypatch.setattr(rules, "REST", 0.05)
     stub.play(*[failing(503)] * 3, html_page, failing(503), OK)
     with service.waiting(3600):
         assert service.chat(HELLO, job=True) == '{"same": [2]}'

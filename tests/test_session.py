@@ -38,7 +38,6 @@ from ufo_experience.session import (
     OpenAIOperatorSession,
     Session,
 )
-from ufo_experience.session.round import NOT_ALLOWED
 
 # ---- rounds and agents
 
@@ -133,7 +132,8 @@ def test_a_sensitive_action_needs_consent(tmp_path):
         session = linux(tmp_path, [decision], desktop=desktop, user=user)
         run(session)
         done[name] = (desktop.done, log(session)[0]["action"][0]["result"]["error"])
-    assert done == {"no": ([], NOT_ALLOWED), "yes": (["click Delete"], None), "absent": ([], NOT_ALLOWED)}
+    refused = ([], "the user did not allow it")
+    assert done == {"no": refused, "yes": (["click Delete"], None), "absent": refused}
 
 
 def test_a_question_of_the_agent_is_answered_on_the_blackboard(tmp_path):
@@ -178,7 +178,7 @@ def test_reset_begins_anew(tmp_path):
 def test_no_two_contexts_share_a_default():
     """What one session appends, another does not see."""
     one, other = Context(), Context()
-    one.append(ContextNames.TRAJECTORY, "x")
+    one.get(ContextNames.TRAJECTORY).append("x")
     assert other.get(ContextNames.TRAJECTORY) == []
     with pytest.raises(UsageError, match="no command dispatcher"):
         _ = one.command_dispatcher
@@ -294,5 +294,5 @@ def test_each_session_has_a_folder_of_its_own(tmp_path):
 def test_a_log_root_that_cannot_be_written_is_a_storage_error(tmp_path):
     """A file in the way is named."""
     (tmp_path / "logs").write_text("in the way")
-    with pytest.raises(StorageError, match="cannot be made"):
+    with pytest.raises(StorageError, match="logs"):
         linux(tmp_path, [act()])

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from tests.guide_world import BACKUP, NEW_TASK, click, experience
-from tests.session_parts import YES, ScriptedEvaluator, config, log, run
+from tests.session_parts import YES, ScriptedEvaluator, ScriptedUser, config, log, run
 from ufo_experience import ExperienceMemory, parse_block
-from ufo_experience.errors import UsageError
+from ufo_experience.errors import StorageError, UsageError
 from ufo_experience.session import (
     AgentStatus,
     Command,
     Decision,
+    Interactor,
     LinuxSession,
     LocalCommandDispatcher,
     SavePolicy,
@@ -132,9 +133,10 @@ def memory_of(tmp_path: Path, *steps: dict[str, Any], helped: int = 0, **more: A
 
 def session_of(tmp_path: Path, memory: ExperienceMemory | None, app: BackupApp, agent: Reader, **more: Any):
     evaluator, request = more.pop("evaluator", YES), more.pop("request", NEW_TASK)
+    user = more.pop("user", Interactor())
     settings = config(tmp_path, **more)
     parts = SessionParts(
-        app_agent=agent, dispatcher=app.dispatcher(), evaluator=evaluator, memory=memory, config=settings
+        app_agent=agent, dispatcher=app.dispatcher(), evaluator=evaluator, memory=memory, config=settings, user=user
     )
     return LinuxSession("task", True, 0, request, application_name="Settings", parts=parts)
 
@@ -228,7 +230,7 @@ def test_a_proven_way_is_replayed_without_asking_the_agent(tmp_path):
     app = BackupApp()
     agent = Reader(app)
     memory = memory_of(tmp_path, helped=2)
-    session = session_of(tmp_path, memory, app, agent, recall="replay", save=SavePolicy.of("always"))
+    session = session_of(tmp_path, memory, app, agent, recall="replay", save=SavePolicy("always"))
     run(session)
     assert (agent.turns, app.done, session.cost) == ([], WEEKLY, 0)
     assert memory.get("0" * 32).usage.helped == 3
@@ -287,6 +289,29 @@ def test_a_wrong_way_carries_out_nothing_after_the_first_check_that_fails(tmp_pa
     agent = Reader(app, foresees=False)
     run(session_of(tmp_path, memory_of(tmp_path, *wrong, helped=2), app, agent, recall="replay"))
     assert (app.saved, app.done) == (ANSWERS, WEEKLY)
+
+
+def test_the_way_of_an_earlier_request_is_not_taken_when_memory_cannot_answer_the_next(tmp_path):
+    """The store is gone after the first: the second request is the agent's alone."""
+
+    class Failing(ExperienceMemory):
+        gone = False
+
+        def retrieve(self, task: str, **more: Any) -> Any:
+            if self.gone:
+                raise StorageError("the disk is gone")
+            self.gone = True
+            return super().retrieve(task, **more)
+
+    known = memory_of(tmp_path, helped=2)
+    memory = Failing(known.store, settings=known.settings)
+    app = BackupApp()
+    agent = Reader(app)
+    session = session_of(tmp_path, memory, app, agent, recall="replay", user=ScriptedUser(["Once more"]))
+    run(session)
+    assert session.total_rounds == 2
+    assert [turn.request for turn in agent.turns] == ["Once more"]
+    assert app.done == WEEKLY
 
 
 def test_a_way_that_misled_is_not_offered_again(tmp_path):

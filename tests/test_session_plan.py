@@ -57,7 +57,7 @@ def test_a_follower_replays_its_plan_exactly(tmp_path):
 
 def test_a_plan_with_an_open_placeholder_is_not_begun(tmp_path):
     """The action is named, nothing was executed."""
-    with pytest.raises(DataError, match=r"actions\[2\].*\{\{input:1\}\} is not filled"):
+    with pytest.raises(DataError, match=r"actions\.2.*\{\{input:1\}\} is not filled"):
         FollowerSession("f", plan(tmp_path), True, 0, parts=parts(tmp_path))
 
 
@@ -107,10 +107,10 @@ def test_a_batch_session_takes_its_request_from_the_file(tmp_path):
     [
         ("{}", "request"),
         ('{"request": "x", "actions": 3}', "actions"),
-        ('{"request": "x", "actions": [3]}', r"actions\[0\]"),
-        ('{"request": "x", "actions": [{}]}', r"actions\[0\].action"),
-        ('{"request": "x", "actions": [{"action": "a", "parameters": 3}]}', r"actions\[0\].parameters"),
-        ("[]", "object"),
+        ('{"request": "x", "actions": [3]}', r"actions\.0"),
+        ('{"request": "x", "actions": [{}]}', r"actions\.0\.action"),
+        ('{"request": "x", "actions": [{"action": "a", "parameters": 3}]}', r"actions\.0\.parameters"),
+        ("[]", "dictionary"),
         ("{", "JSON"),
     ],
 )

@@ -12,8 +12,15 @@ import pytest
 
 from tests.session_parts import CONTINUE, Desktop, ScriptedAgent, act, assign, click, config, parts
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.session import AgentError, Decision, SessionFactory, SessionPool, TaskStatus
-from ufo_experience.session.factory import plan_files
+from ufo_experience.session import (
+    AgentError,
+    Decision,
+    LinuxBaseSession,
+    SessionFactory,
+    SessionPool,
+    TaskStatus,
+    WindowsBaseSession,
+)
 
 
 def write_plans(folder: Path, *names: str) -> Path:
@@ -45,6 +52,8 @@ def test_the_factory_makes_the_type_of_platform_and_mode(tmp_path, platform, mod
     extra = {"task_protocol": object()} if mode == "service" else {}
     [session] = factory.create_session("t", mode, plan, "Do it", platform=platform, id=3, **extra)
     assert (session.session_type, session.id, session.task) == (kind, 3, "t")
+    bases = {"windows": WindowsBaseSession, "linux": LinuxBaseSession}
+    assert [name for name, base in bases.items() if isinstance(session, base)] == [platform]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +85,7 @@ def test_a_folder_of_plans_is_a_session_each(tmp_path):
     sessions = SessionFactory(make).create_session("mail", "batch_normal", folder, platform="windows")
     assert [session.task for session in sessions] == asked == ["mail/a", "mail/b"]
     with pytest.raises(UsageError, match=r"no \.json file"):
-        plan_files(tmp_path / "logs")
+        SessionFactory(make).create_session("mail", "batch_normal", tmp_path / "logs", platform="windows")
 
 
 def test_one_bad_file_does_not_stop_a_batch(tmp_path):
@@ -87,7 +96,7 @@ def test_one_bad_file_does_not_stop_a_batch(tmp_path):
     factory = SessionFactory(lambda task: parts(tmp_path), status=status)
     sessions = factory.create_session("t", "batch_normal", folder, platform="windows")
     assert [session.task for session in sessions] == ["t/b"]
-    assert (status.failed(), status.of("t/a")["state"]) == (["t/a"], "failed")
+    assert json.loads(status.path.read_text("utf-8")) == {"t/a": "failed"}
     with pytest.raises(DataError):
         factory.create_session("t", "batch_normal", folder / "a.json", platform="windows")
 
@@ -155,16 +164,13 @@ def test_sessions_are_added_and_taken_in_order(tmp_path):
     assert [pool.next_session(), pool.next_session(), pool.next_session()] == [one, two, None]
 
 
-def test_the_status_file_counts_attempts_and_survives(tmp_path):
+def test_the_status_file_survives(tmp_path):
     """Read again it says the same; a task that was running when its process died is to be tried again."""
     status = TaskStatus(tmp_path / "s.json")
-    status.begin("a")
-    status.end("a", "no")
-    status.begin("a")
-    status.end("a")
-    status.begin("b")
+    for task, state in (("a", "running"), ("a", "failed"), ("a", "running"), ("a", "done"), ("b", "running")):
+        status.set(task, state)
     again = TaskStatus(tmp_path / "s.json")
-    assert (again.of("a")["attempts"], again.is_done("a"), again.failed()) == (2, True, ["b"])
+    assert (again.is_done("a"), again.is_done("b"), again.failed()) == (True, False, ["b"])
 
 
 def test_the_status_file_is_safe_from_many_threads(tmp_path):
@@ -173,8 +179,8 @@ def test_the_status_file_is_safe_from_many_threads(tmp_path):
 
     def work(start):
         for number in range(start, start + 5):
-            status.begin(str(number))
-            status.end(str(number))
+            status.set(str(number), "running")
+            status.set(str(number), "done")
 
     threads = [threading.Thread(target=work, args=(start,)) for start in range(0, 40, 5)]
     for thread in threads:
@@ -184,9 +190,10 @@ def test_the_status_file_is_safe_from_many_threads(tmp_path):
     assert all(TaskStatus(tmp_path / "s.json").is_done(str(number)) for number in range(40))
 
 
-def test_a_file_that_is_no_status_is_refused(tmp_path):
+@pytest.mark.parametrize("text", ["[1]", '{"a": "fine"}'])
+def test_a_file_that_is_no_status_is_refused(tmp_path, text):
     """And left as it is."""
-    (tmp_path / "s.json").write_text("[1]", encoding="utf-8")
+    (tmp_path / "s.json").write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match="not a status file"):
         TaskStatus(tmp_path / "s.json")
 

@@ -11,6 +11,7 @@ import pytest
 from tests.session_parts import YES, Desktop, ScriptedAgent, act, assign, click, config, fill, linux, log, parts, run
 from ufo_experience.errors import DataError
 from ufo_experience.session import (
+    DATA_COLLECTION,
     AgentError,
     Command,
     ConnectionLostError,
@@ -18,12 +19,9 @@ from ufo_experience.session import (
     LinuxSession,
     RecoveryPolicy,
     Result,
-    ResultStatus,
     Session,
     Target,
 )
-from ufo_experience.session.protocols import DATA_COLLECTION
-from ufo_experience.session.recovery import Done, Failure, attempt, execute
 
 # ---- recovery
 
@@ -65,86 +63,76 @@ def test_an_agent_that_does_not_answer_is_not_waited_for(tmp_path):
 
 
 class Unreliable:
-    """A dispatcher that plays faults before it answers."""
+    """A dispatcher that plays faults before it answers, and keeps the ids of calls."""
 
-    def __init__(self, *faults: BaseException | None, back: bool = True) -> None:
-        self.faults, self.back, self.calls, self.reconnects = list(faults), back, [], 0
+    def __init__(self, *faults: BaseException) -> None:
+        self.faults, self.calls = list(faults), []
 
     async def execute_commands(self, commands, timeout=None):
         self.calls += [command.call_id for command in commands]
-        fault = self.faults.pop(0) if self.faults else None
-        if fault is not None:
-            raise fault
+        if self.faults:
+            raise self.faults.pop(0)
         return [Result(result="done", call_id=command.call_id) for command in commands]
 
-    async def reconnect(self) -> bool:
-        self.reconnects += 1
-        return self.back
+
+def result_of(tmp_path: Path, dispatcher, command: Command) -> dict:
+    """What the log says became of a command."""
+    session = linux(tmp_path, [act(command)], dispatcher=dispatcher)
+    run(session)
+    return log(session)[0]["action"][0]["result"]
 
 
-def executed(dispatcher: Unreliable, command: Command, **policy) -> Result:
-    [(_, result)] = asyncio.run(execute(dispatcher, [command], RecoveryPolicy(**policy)))
-    return result
-
-
-def test_a_look_that_timed_out_is_repeated_and_an_action_is_not():
+def test_a_look_that_timed_out_is_repeated_and_an_action_is_not(tmp_path):
     """An action may have been done: the result says so instead."""
     look, action = Unreliable(TimeoutError()), Unreliable(asyncio.TimeoutError())
-    assert executed(look, Command("get_ui_tree", tool_type=DATA_COLLECTION)).ok
-    result = executed(action, click("Send"))
-    assert (len(look.calls), len(action.calls), result.status) == (2, 1, ResultStatus.FAILURE)
-    assert "may have been executed" in result.error
-    assert executed(Unreliable(TimeoutError()), click("Send"), retry_actions=True).ok
+    assert result_of(tmp_path, look, Command("get_ui_tree", tool_type=DATA_COLLECTION))["status"] == "success"
+    result = result_of(tmp_path, action, click("Send"))
+    assert (len(look.calls), len(action.calls), result["status"]) == (2, 1, "failure")
+    assert "may have been executed" in result["error"]
 
 
-def test_after_a_lost_connection_the_same_call_is_sent_again():
-    """Under the same id, so that the other side can tell."""
-    dispatcher = Unreliable(ConnectionResetError())
-    assert executed(dispatcher, click("Send")).ok
-    assert dispatcher.reconnects == 1
-    assert dispatcher.calls[0] == dispatcher.calls[1]
+def test_a_dispatcher_that_does_not_answer_is_not_waited_for(tmp_path):
+    """The step fails as one that timed out."""
+
+    class Asleep(Unreliable):
+        async def execute_commands(self, commands, timeout=None):
+            await asyncio.sleep(60)
+
+    assert "no answer within 0.2 s" in result_of(tmp_path, Asleep(), click("Send"))["error"]
 
 
-def test_a_connection_that_stays_lost_aborts_the_session(tmp_path):
+def test_a_connection_that_is_lost_aborts_the_session(tmp_path):
     """The step is in the log, the session in error, and nothing is evaluated."""
-    dispatcher = Unreliable(ConnectionLostError("gone"), back=False)
-    session = linux(tmp_path, [act(click("Send"))], dispatcher=dispatcher, evaluator=YES)
-    run(session)
-    assert session.is_error()
-    assert [line["status"] for line in log(session)] == ["ERROR"]
-    assert "gone" in log(session)[0]["last_error"]
+    for fault in (ConnectionLostError("gone"), ConnectionResetError("gone")):
+        session = linux(tmp_path, [act(click("Send"))], dispatcher=Unreliable(fault), evaluator=YES)
+        run(session)
+        assert session.is_error()
+        assert [line["status"] for line in log(session)] == ["ERROR"]
+        assert "gone" in log(session)[0]["last_error"]
+        assert log(session, "evaluation.log") == []
 
 
-def test_a_malformed_command_is_skipped():
-    """Unknown parameters never reach the tool; an unknown tool is a failure."""
+def test_a_malformed_command_is_skipped(tmp_path):
+    """Unknown parameters never reach the tool; an unknown tool, and one that raises, is a failure."""
     desktop = Desktop()
-    result = executed(desktop.dispatcher(), Command("set_edit_text", {"txt": "x"}))
-    assert (result.status, desktop.done) == (ResultStatus.SKIPPED, [])
-    [direct] = asyncio.run(desktop.dispatcher().execute_commands([Command("set_edit_text", {"txt": "x"})]))
-    assert direct.status is ResultStatus.SKIPPED
-    assert "wrong parameters" in direct.error
-    assert executed(Unreliable(DataError("bad")), click("A")).status is ResultStatus.SKIPPED
-    assert executed(desktop.dispatcher(), Command("fly")).error == "no tool 'fly'"
+    tools = desktop.dispatcher(divide=lambda: 1 / 0)
+    wrong = result_of(tmp_path, tools, Command("set_edit_text", {"txt": "x"}))
+    assert (wrong["status"], desktop.done) == ("skipped", [])
+    assert "wrong parameters" in wrong["error"]
+    assert result_of(tmp_path, Unreliable(DataError("bad")), click("A"))["status"] == "skipped"
+    assert result_of(tmp_path, tools, Command("fly"))["error"] == "no tool 'fly'"
+    assert result_of(tmp_path, tools, Command("divide"))["error"] == "division by zero"
 
 
-def test_attempt_tells_how_work_ended():
-    """A value, a timeout, an error of any type: nothing passes."""
+def test_a_dispatcher_that_gives_no_result_or_raises_anything_fails_the_step(tmp_path):
+    """The session goes on, and the agent is told."""
 
-    async def give():
-        return 7
+    class Silent(Unreliable):
+        async def execute_commands(self, commands, timeout=None):
+            return []
 
-    async def fail():
-        raise ZeroDivisionError
-
-    async def both():
-        return await attempt(give()), await attempt(fail()), await attempt(asyncio.sleep(9), 0.01)
-
-    done, failed, late = asyncio.run(both())
-    assert done == Done(7)
-    assert isinstance(failed, Failure)
-    assert (failed.kind, failed.message) == ("agent", "ZeroDivisionError")
-    assert isinstance(late, Failure)
-    assert late.kind == "timeout"
+    assert result_of(tmp_path, Silent(), click("A"))["status"] == "skipped"
+    assert "ZeroDivisionError" in result_of(tmp_path, Unreliable(ZeroDivisionError()), click("A"))["error"]
 
 
 def test_a_command_that_cannot_be_written_down_is_not_executed(tmp_path):

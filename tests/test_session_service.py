@@ -17,9 +17,11 @@ class Connection:
     def __init__(self, *, lost_after: int = 99, back: bool = False) -> None:
         self.desktop = Desktop()
         self.left, self.back = lost_after, back
+        self.calls: list[str] = []
 
     async def send_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]:
         self.left -= 1
+        self.calls += [command.call_id for command in commands]
         if self.left < 0:
             raise ConnectionLostError("the client is gone")
         return await self.desktop.dispatcher().execute_commands(commands)
@@ -42,12 +44,13 @@ def test_a_task_is_decided_here_and_carried_out_there(tmp_path, kind):
 
 @pytest.mark.parametrize("back", [True, False])
 def test_a_lost_connection_is_taken_up_again_where_the_protocol_can(tmp_path, back):
-    """Else the session is in error, with the reason in its log."""
+    """The same call is sent again, under its id. Else the session is in error, with the reason in its log."""
     connection = Connection(lost_after=0, back=back)
     made = parts(tmp_path, [act(click("Save"))])
     session = LinuxServiceSession("t", False, 1, "Save the file", connection, parts=made)
     asyncio.run(session.run())
     assert (session.is_error(), connection.desktop.done) == (not back, ["click Save"] if back else [])
+    assert len(connection.calls) - back == len(set(connection.calls)) == 1
     assert back or "the client is gone" in log(session)[0]["last_error"]
 
 

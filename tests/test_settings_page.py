@@ -6,19 +6,20 @@ import ast
 import itertools
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-import ufo_experience.settings as config
 from tests.cli_runner import commands as all_commands
 from tests.docs_blocks import options_of
 from ufo_experience import Settings, load_settings
-from ufo_experience.settings import OTHER_VARIABLES, PREFIX
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, FILE = DOCS / "settings.md", DOCS / "ufo_experience.yaml"
+config = sys.modules[Settings.__module__]
+OTHER_VARIABLES, PREFIX = config.OTHER_VARIABLES, "UFO_EXPERIENCE_"
 PACKAGE = Path(config.__file__).parent
 HEAD = "| setting | default | what | variable | option |\n|---|---|---|---|---|\n"
 OPTIONS = {

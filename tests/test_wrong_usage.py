@@ -14,6 +14,7 @@ from tests.cli_runner import Cli
 from ufo_experience import (
     ExperienceError,
     ExperienceMemory,
+    Recorder,
     RecordFilter,
     Settings,
     build_experience_summary,
@@ -257,3 +258,84 @@ def test_the_page_of_errors_tells_what_is_said(cli):
 def _columns(page: str) -> list[list[str]]:
     """Usage and exit code of each row; how a message is worded may change between two writings of the page."""
     return [line.split(" | ")[:2] for line in page.splitlines() if line.startswith("| `")]
+
+
+# What somebody new gets wrong: a command, and what its answer must name: what is wrong, or what would be right.
+TYPED = [
+    ("injest logs.json", "Did you mean 'ingest'"),
+    ("delete 6935f48a", "remove, purge"),
+    ("ingest --path logs.json", "takes: PATHS"),
+    ("ingest nowhere --db fresh_db", "there is no such file or folder"),
+    ("ingest logs.json --db other.json", "a file is in the way"),
+    ("ingest other.json", '"steps": [{"action"'),
+    ("remember 'Send it'", '"action": "click", "control"'),
+    ("remember --task 'Send it'", "remember takes: TASK, --steps"),
+    ('remember \'Send it\' --steps \'[{"action": "click", "label": "Send"}]\'', "never shown"),
+    ("retrieve --query Bluetooth", "retrieve takes: TASK"),
+    ("retrieve Bluetooth --topk 3", "--top-k"),
+    ("retrieve Bluetooth --min-score .5", "--threshold"),
+    ("retrieve Bluetooth --threshold 75", "did you mean 0.75"),
+    ("retrieve Bluetooth -k 0", "top_k: must be greater than or equal to 1"),
+    ("retrieve Bluetooth --db nowhere_db", "ufo-experience ingest PATH --db nowhere_db"),
+    ("retrieve 'Turn on Bluetooth' --app Setings", "did you mean SystemSettings.exe"),
+    ("list --since yesterday", "write 2025-11-12"),
+    ("show 1", "ufo-experience list"),
+    ("judge 6935f48a", "--success or --failure"),
+    ("judge 6935f48a --success --failure", "give one"),
+    ("report 6935f48a", "--success or --failure"),
+    ("approve", "give ids"),
+    ("import nowhere.yaml", "no such file"),
+    ("export --format csv", "'json', 'yaml', 'ufo', 'skills'"),
+    ("index --embedder openai", "openai:text-embedding-3-small"),
+    ("run 'Turn on Bluetooth in the settings.' --browser example.com", "https://example.com"),
+]
+CALLED: dict[str, tuple[Callable[[ExperienceMemory], object], str]] = {
+    "memory.retrieve(query=…)": (lambda m: m.retrieve(query="Bluetooth"), "it takes task"),
+    "memory.retrieve(…, app=…)": (lambda m: m.retrieve("Bluetooth", app="Settings"), "application"),
+    "memory.retrieve(…, k=3)": (lambda m: m.retrieve("Bluetooth", k=3), "top_k"),
+    "ExperienceMemory.open(…, treshold=.5)": (lambda m: ExperienceMemory.open("db", treshold=0.5), "threshold"),
+    "ExperienceMemory.open(…, embedder='opneai')": (lambda m: ExperienceMemory("db", embedder="opneai"), "known are"),
+    "memory.judge(…, judge='me')": (lambda m: m.judge("6935f48a", success=True, judge="me"), "user, program, model"),
+    "memory.report(…, 'success')": (lambda m: m.report("6935f48a", "success"), "success"),
+    "Recorder(…).start(…, app=…)": (lambda m: Recorder(m).start("Send it", app="Mail"), "application"),
+    "Recorder(…).step({…})": (lambda m: begun(m).step({"action": "click"}), "action is a text"),
+    "Recorder(…).step(…, type=…)": (lambda m: begun(m).step("click", "Send", type="Button"), "control_type"),
+    "Recorder(…).step before start": (lambda m: Recorder(m).step("click", "Send"), "recorder.start(task)"),
+    "Recorder(…).finish('done')": (lambda m: begun(m).finish("done"), "True or False"),
+    "Recorder(…).finish(True, 'me')": (lambda m: begun(m).finish(True, "me"), "user, program, model"),
+    "Recorder(7)": (lambda m: Recorder(7), "ExperienceMemory"),
+}
+
+
+def begun(memory: ExperienceMemory) -> Recorder:
+    """A recorder with a run under way."""
+    recorder = Recorder(memory)
+    recorder.start("Send it")
+    return recorder
+
+
+@pytest.mark.parametrize(("command", "named"), TYPED)
+def test_a_plausible_mistake_on_the_command_line_is_answered(cli, command, named):
+    """The answer says what is wrong or what would be right; a path that is wrong makes no store."""
+    done = cli.try_(*words(command))
+    plain = re.sub(r"[\s│]+", " ", done.stderr)
+    assert named in plain
+    assert not (cli.folder / "fresh_db").exists()
+
+
+@pytest.mark.parametrize("call", CALLED)
+def test_a_plausible_mistake_in_python_is_answered(cli, call):
+    """It raises, and the message names what would be right."""
+    run, named = CALLED[call]
+    memory = ExperienceMemory(cli.folder / "called_db", embedder="hashing")
+    with pytest.raises((ExperienceError, TypeError)) as caught:
+        run(memory)
+    assert named in str(caught.value)
+
+
+def test_a_rebuild_that_cannot_be_made_changes_nothing(cli):
+    """Another embedder without its key: the index stays as it was, and answers."""
+    cli("ingest", SAMPLES / "settings_bluetooth", "--db", "kept_db")
+    cli("index", "--rebuild", "--embedder", "openai:text-embedding-3-small", "--db", "kept_db", code=69)
+    found = cli.json("retrieve", "Turn on Bluetooth in the settings", "--db", "kept_db")
+    assert (len(found["hits"]), found["degraded"], found["embedder"]) == (1, None, "hashing")

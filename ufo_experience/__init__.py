@@ -16,6 +16,7 @@ from ufo_experience.integrations.memory_article import (
     record_experience,
     retrieve_relevant_experiences,
 )
+from ufo_experience.integrations.recorder import Recorder
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.memory.aio import AsyncExperienceMemory
 from ufo_experience.procedure.acts import Act, Stop
@@ -35,7 +36,6 @@ from ufo_experience.schema import (
     Step,
     Trajectory,
     Trust,
-    Verdict,
 )
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store.base import ExperienceStore
@@ -47,6 +47,7 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     # the memory
     "ExperienceMemory",
     "AsyncExperienceMemory",
+    "Recorder",
     "Settings",
     "load_settings",
     "RecordFilter",
@@ -59,7 +60,6 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "Control",
     "Trust",
     "Trajectory",
-    "Verdict",
     "Problem",
     # what it answers
     "Hit",

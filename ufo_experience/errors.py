@@ -20,6 +20,13 @@ Catch `ExperienceError` to catch them all. Errors of other libraries are chained
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+C = TypeVar("C", bound=type)
+
 
 class ExperienceError(Exception):
     """Root of the tree. `code` is stable and machine-readable, `exit_code` is what the command line exits with."""
@@ -115,6 +122,38 @@ def missing_extra(package: str, extra: str) -> ServiceError:
     command = f'pip install "ufo-experience[{extra}]"'  # of the package that is installed: no release is needed
     message = f"{package} is not installed. Add it to this installation with: {command}"
     return ServiceError(message, code="E_MISSING_EXTRA")
+
+
+def plain_words(message: str) -> str:
+    """What pydantic says of a value, as we say it."""
+    said = message.removeprefix("Value error, ").replace("Field required", "is missing")
+    return said.replace("Input should be", "must be").replace("valid tuple", "list")
+
+
+def names_arguments(kind: C) -> C:
+    """Let the methods of a class answer an argument that nobody knows with those they take."""
+    for name, method in list(vars(kind).items()):
+        if isinstance(method, classmethod):
+            setattr(kind, name, classmethod(_naming(method.__func__)))
+        elif inspect.isfunction(method) and (not name.startswith("_") or name == "__init__"):
+            setattr(kind, name, _naming(method))
+    return kind
+
+
+def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
+    taken = [name for name in inspect.signature(method).parameters if name not in ("self", "cls")]
+
+    @wraps(method)
+    def call(*args: Any, **given: Any) -> Any:
+        try:
+            return method(*args, **given)
+        except TypeError as error:
+            within = error.__traceback__ and error.__traceback__.tb_next
+            if within:  # it was called rightly, and something inside failed
+                raise
+            raise TypeError(f"{error}; it takes {', '.join(taken)}") from None
+
+    return call
 
 
 def _locate(message: str, file: str | None, line: int | None, field: str | None) -> str:

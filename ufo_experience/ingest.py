@@ -23,7 +23,7 @@ from ufo_experience.summarize import Summarizer, experience_id
 from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.draft import LogDefaults
-from ufo_experience.traces.in_memory import Run, json_values, runs_in
+from ufo_experience.traces.in_memory import A_STEP, Run, json_values, runs_in
 from ufo_experience.trust.completeness import missing
 from ufo_experience.trust.policy import rests_on_log
 
@@ -31,6 +31,7 @@ COMMIT_EVERY, COMMIT_SECONDS = 64, 2.0  # records made durable together, and how
 SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still being written
 FELL_BACK = "summary:extractive:"  # begins the note of a record that a model should have worded
 ALREADY_STORED = "already stored as "
+NOT_KEPT = "fields not kept: "
 
 Source = str | Path | Mapping[str, Any] | IO[Any]
 EarlierVersions = Callable[[Experience], Iterable[Experience]]
@@ -123,10 +124,16 @@ def ingest(
                 report.skipped.append((run.source, f"{ALREADY_STORED}{known}"))
                 report.known.append(known)
                 continue
-            reason = _why_not(run, include_failures=include_failures, force=force)
-            made = None if reason else _summarize(summarizer, run, keep_observations, report)
-            if made is None:
-                report.skipped += [(run.source, reason)] if reason else []
+            if not (force or run.is_over):
+                report.skipped.append((run.source, "still being written, it seems; --force reads it as incomplete"))
+                continue
+            if run.trajectory.outcome.success is False and not include_failures:
+                report.skipped.append((run.source, "a failed run; --include-failures keeps it as a negative example"))
+                continue
+            try:
+                made = redact_record(summarizer.summarize(run.trajectory), keep_observations)
+            except DataError as error:
+                report.skipped.append((run.source, str(error)))
                 continue
             made = constants.kept(made, run.trajectory.typed)
             if trust is None and rests_on_log(made):
@@ -164,7 +171,7 @@ def learn(
     if wordings:
         state = validate(State, {**made.state.model_dump(), "wordings": tuple(wordings)})
         made = made.model_copy(update={"state": state})
-    notes = (f"fields not kept: {', '.join(run.unknown)}"[:MAX_NAME],) if run.unknown else ()
+    notes = (f"{NOT_KEPT}{', '.join(run.unknown)}"[:MAX_NAME],) if run.unknown else ()
     provenance = made.provenance.model_copy(update={"origin": "api", "notes": (*made.provenance.notes, *notes)})
     return made.model_copy(update={"provenance": provenance, "trust": trust or made.trust})
 
@@ -205,10 +212,13 @@ def _logged(source: Source, format: str, reading: ReadReport) -> Iterator[Trajec
 def _redacted(logged: Trajectory, defaults: LogDefaults, key: bytes) -> _ReadRun:
     trajectory = defaults.fill(logged)
     clean = _clean(trajectory, key)
-    own = experience_id(clean)
-    others = _ids_by_outcome(clean) - {own} if logged.outcome.success is None else ()
-    is_over = clean.complete or _is_settled(trajectory)
-    return _ReadRun(_name(clean), own, clean, is_over, tuple(sorted(others)))
+    own, others = experience_id(clean), set[str]()
+    if logged.outcome.success is None:  # a person may have said since how it ended
+        outcomes = (clean.outcome.model_copy(update={"success": success}) for success in (None, True, False))
+        others = {experience_id(clean.model_copy(update={"outcome": outcome})) for outcome in outcomes} - {own}
+    file = clean.source_files[0] if clean.source_files else clean.session
+    name = f"{file} ({clean.subtask[:60]})" if clean.subtask else file
+    return _ReadRun(name, own, clean, clean.complete or _is_settled(trajectory), tuple(sorted(others)))
 
 
 def _clean(trajectory: Trajectory, key: bytes) -> Trajectory:
@@ -217,12 +227,6 @@ def _clean(trajectory: Trajectory, key: bytes) -> Trajectory:
     found = find_detours(trajectory) if trajectory.outcome.success is not False else {}
     marked = _without_our_prompts(trajectory).model_copy(update={"detours": found})
     return redact(marked, key)
-
-
-def _ids_by_outcome(clean: Trajectory) -> set[str]:
-    """The ids of a run whose log leaves open how it ended, for all that may have been said of it."""
-    outcomes = (clean.outcome.model_copy(update={"success": success}) for success in (None, True, False))
-    return {experience_id(clean.model_copy(update={"outcome": outcome})) for outcome in outcomes}
 
 
 def _without_our_prompts(trajectory: Trajectory) -> Trajectory:
@@ -240,32 +244,7 @@ def _is_settled(trajectory: Trajectory) -> bool:
     return all(abs(time.time() - path.stat().st_mtime) > SETTLE_SECONDS for path in files)
 
 
-def _name(trajectory: Trajectory) -> str:
-    file = trajectory.source_files[0] if trajectory.source_files else trajectory.session
-    return f"{file} ({trajectory.subtask[:60]})" if trajectory.subtask else file
-
-
 # ---- learning ----
-
-
-def _why_not(run: _ReadRun, *, include_failures: bool, force: bool) -> str:
-    """Why nothing is learned from a run; "" when something may be."""
-    if not (force or run.is_over):
-        return "still being written, it seems; --force reads it as incomplete"
-    if run.trajectory.outcome.success is False and not include_failures:
-        return "a failed run; --include-failures keeps it as a negative example"
-    return ""
-
-
-def _summarize(
-    summarizer: Summarizer, run: _ReadRun, keep_observations: KeepObservations, report: IngestReport
-) -> Experience | None:
-    """The record of a redacted run, as it is stored; None (and why, in the report) where there is none."""
-    try:
-        return redact_record(summarizer.summarize(run.trajectory), keep_observations)
-    except DataError as error:
-        report.skipped.append((run.source, str(error)))
-        return None
 
 
 def _trusted(
@@ -273,10 +252,13 @@ def _trusted(
 ) -> Experience:
     """The record with the trust that was asked for; in quarantine where a trusted one says something else."""
     level = trust or made.trust
-    older = next((one for one in earlier_versions(made) if _is_revision(made, one)), None) if earlier_versions else None
-    if older:
+    for older in earlier_versions(made) if earlier_versions else ():
+        other_content = made.provenance.content_hash != older.provenance.content_hash
+        if run_of(made) != run_of(older) or not other_content or older.trust.rank < Trust.VERIFIED.rank:
+            continue
         level = Trust.QUARANTINED
         report.conflicts.append((made.id, f"its session is known with other content, as {older.id}"))
+        break
     return made if level is made.trust else made.model_copy(update={"trust": level})
 
 
@@ -286,10 +268,12 @@ def run_of(experience: Experience) -> tuple[str, str, str]:
     return one.source, one.session.rpartition("-")[0] or one.session, experience.state.request
 
 
-def _is_revision(new: Experience, old: Experience) -> bool:
-    """True when both are versions of one run, and the older, trusted one says something else."""
-    other_content = new.provenance.content_hash != old.provenance.content_hash
-    return run_of(new) == run_of(old) and other_content and old.trust.rank >= Trust.VERIFIED.rank
+def unfollowable(made: Experience) -> str | None:
+    """Why a run that was handed in is never shown, and which fields of its steps were not kept; None where it may."""
+    if not (lack := missing(made)):
+        return None
+    unkept = "".join(f"; {note}" for note in made.provenance.notes if note.startswith(NOT_KEPT))
+    return f"{made.id[:8]} is never shown, for nobody could follow it: {lack}{unkept}; a step looks like {A_STEP}"
 
 
 def _tell(made: Experience, run: _ReadRun, report: IngestReport) -> None:

@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from ufo_experience.errors import DataError, UsageError
+from ufo_experience.errors import DataError, UsageError, plain_words
 
 SCHEMA_VERSION = 1
 UNKNOWN_FIELD = "E_UNKNOWN_FIELD"
@@ -473,7 +473,7 @@ def validate(
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"]) or None
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        said = first["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
+        said = plain_words(first["msg"])
         unknown = any(one["type"] == "extra_forbidden" for one in error.errors(include_url=False, include_input=False))
         code = UNKNOWN_FIELD if unknown else None
         raise DataError(said + more, file=file, line=line, field=field, code=code) from error

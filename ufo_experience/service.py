@@ -487,11 +487,6 @@ def in_words(code: str) -> str:
     return _WORDS.get(code, f"the service could not answer ({code if code.isidentifier() else 'unknown'})")
 
 
-def is_outage(error: ServiceError) -> bool:
-    """True when the service itself is unwell: the same request may succeed later."""
-    return error.code in _OUTAGES
-
-
 def explain(error: Exception, what: str, access: Access) -> ServiceError:
     """Translate an error of `openai` or `httpx`, or a reply that cannot be read, without the key in its words."""
     import openai

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from ufo_experience.errors import UsageError
+from ufo_experience.errors import UsageError, plain_words
 from ufo_experience.schema import Trust
 
 PREFIX = "UFO_EXPERIENCE_"
@@ -105,7 +105,7 @@ def load_settings(
     if base is None:
         merged = {**_from_file(chosen or Path(DEFAULT_FILE), required=chosen is not None), **from_env, **given}
     else:
-        merged = {**base.model_dump(), **given}
+        merged = {**base.model_dump(exclude_unset=True), **given}  # what was left open stays open
     for key in merged:
         if key not in Settings.model_fields:
             near = _nearest(key, Settings.model_fields, 0.6)
@@ -124,7 +124,7 @@ def _explained(name: str, message: str, value: Any) -> str:
         return f"setting threshold: a number from 0 to 1, or auto, not {value!r}{hint}"
     if name == "db" and value == "":
         return "setting db: empty; is a variable not set?"
-    return f"setting {name}: {message.removeprefix('Value error, ')}, not {value!r}"
+    return f"setting {name}: {plain_words(message)}, not {value!r}"
 
 
 def _is_percent(value: Any) -> bool:

@@ -24,6 +24,7 @@ from ufo_experience.errors import ExperienceError, ServiceError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.service import Access, Service
 from ufo_experience.session import (
+    DATA_COLLECTION,
     AgentError,
     AgentStatus,
     Command,
@@ -38,7 +39,6 @@ from ufo_experience.session import (
     Target,
     Turn,
 )
-from ufo_experience.session.protocols import DATA_COLLECTION
 
 DEFAULT_MODEL = "gpt-4.1-mini"
 OUTPUT_TOKENS = 1_000
@@ -157,7 +157,7 @@ def make_session(
         dispatcher=app.dispatcher(),
         evaluator=FormJudge(app),
         memory=memory,
-        config=SessionConfig(log_root=log_root, max_step=15, recall="ahead", save=SavePolicy.of("auto", 0.5)),
+        config=SessionConfig(log_root=log_root, max_step=15, recall="ahead", save=SavePolicy("auto", 0.5)),
     )
     return LinuxSession("form", True, 0, request, application_name=APPLICATION, parts=parts)
 

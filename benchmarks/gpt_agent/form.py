@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ufo_experience.session import Context, LocalCommandDispatcher, Target
-from ufo_experience.session.dispatcher import Tool
+from ufo_experience.session import Context, LocalCommandDispatcher, Target, Tool
 
 APPLICATION = "Staff form"
 PAGES = {"Contact": ("Name", "Email"), "Work": ("Department", "Start date")}

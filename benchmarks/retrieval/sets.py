@@ -64,6 +64,15 @@ def thinned(whole: TaskSet, kept: Sequence[Entry]) -> TaskSet:
     return replace(whole, corpus=list(kept), queries=queries, relevant=relevant)
 
 
+def sampled(whole: TaskSet, count: int) -> TaskSet:
+    """At most so many requests with an answer, twins, and strangers; all records."""
+    rng = random.Random(f"sample {whole.name}")
+    twins = [one for one in whole.unrelated if one.wrong]
+    strangers = [one for one in whole.unrelated if not one.wrong]
+    drawn = [one for some in (whole.related, twins, strangers) for one in rng.sample(some, min(count, len(some)))]
+    return replace(whole, queries=drawn)
+
+
 def small(whole: TaskSet) -> Iterator[TaskSet]:
     """Stores of 2 to 6 procedures, asked what concerns them, their own texts and some strangers."""
     rng = random.Random(f"small {whole.name}")

@@ -19,7 +19,7 @@ from ufo_experience.errors import UsageError
 from ufo_experience.procedure.render import NEXT
 from ufo_experience.prompt.ahead import CHOOSE
 from ufo_experience.prompt.builder import parse_block
-from ufo_experience.session.protocols import Agent, AgentStatus, Command, ContextNames, Decision, Target, Turn
+from ufo_experience.session import Agent, AgentStatus, Command, ContextNames, Decision, Target, Turn
 
 
 class ReadingAgent:

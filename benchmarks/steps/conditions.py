@@ -34,7 +34,7 @@ from ufo_experience.procedure.guide import Guide
 from ufo_experience.prompt.builder import PromptBlock, build_prompt
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.schema import Experience, Hit
-from ufo_experience.session.following import RecallMode
+from ufo_experience.session import RecallMode
 
 _PRECISION = 0.9
 _NONCE = "01234567"

@@ -18,11 +18,18 @@ from benchmarks.steps.episode import MAX_STEPS
 from benchmarks.steps.workplace import MakeAgent, Workplace
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.offer import PROVEN_AFTER
-from ufo_experience.session.following import RecallMode
-from ufo_experience.session.parts import SavePolicy, SessionConfig, SessionParts
-from ufo_experience.session.protocols import Agent, ContextNames, Decision, Turn
-from ufo_experience.session.recovery import RecoveryPolicy
-from ufo_experience.session.session_types import LinuxSession
+from ufo_experience.session import (
+    Agent,
+    ContextNames,
+    Decision,
+    LinuxSession,
+    RecallMode,
+    RecoveryPolicy,
+    SavePolicy,
+    SessionConfig,
+    SessionParts,
+    Turn,
+)
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,7 @@ def run_session(
         logs,
         max_step=max_steps,
         max_round=1,
-        save=SavePolicy.of(save),
+        save=SavePolicy(save),
         recovery=RecoveryPolicy(agent_timeout=agent_timeout),
         recall=recall,
         replay_after=replay_after,

@@ -38,8 +38,8 @@ from benchmarks.steps.agents import decision_of, foreseen_in, in_view, named_com
 from benchmarks.steps.environment import Command, ControlView, Observation
 from benchmarks.steps.workplace import MakeAgent, Workplace
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.session.protocols import AgentError, AgentStatus, ContextNames, Decision, ResultStatus, Turn
-from ufo_experience.session.protocols import Command as SessionCommand
+from ufo_experience.session import AgentError, AgentStatus, ContextNames, Decision, ResultStatus, Turn
+from ufo_experience.session import Command as SessionCommand
 from ufo_experience.store.strict_json import parse
 
 MAX_CALLS = 40

@@ -74,8 +74,7 @@ from benchmarks.steps.workplace import MakeAgent
 from ufo_experience.errors import UsageError
 from ufo_experience.integrations.memory_article import MemoryComparison, compare_with_without_memory
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.session.following import RecallMode
-from ufo_experience.session.recovery import RecoveryPolicy
+from ufo_experience.session import RecallMode, RecoveryPolicy
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]

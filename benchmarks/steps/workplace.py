@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.steps.environment import Command as ScreenCommand
 from benchmarks.steps.environment import Environment, Observation
 from ufo_experience.request import estimate_tokens
-from ufo_experience.session.protocols import ACTION, Agent, Command, Context, Result, ResultStatus
+from ufo_experience.session import ACTION, Agent, Command, Context, Result, ResultStatus
 
 NAMESPACE = "browser"
 LOOK = "get_controls"
@@ -64,10 +64,6 @@ class Workplace:
     async def execute_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]:
         """Carry the commands out one after the other; what cannot be done is a failed result."""
         return [self._execute(command) for command in commands]
-
-    async def reconnect(self) -> bool:
-        """A browser that is gone does not come back."""
-        return False
 
     def evaluate(
         self, request: str, log_path: str, eva_all_screenshots: bool, context: Context

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ufo_experience.cli.console import Console, counted, printable
-from ufo_experience.ingest import ALREADY_STORED, IngestReport
+from ufo_experience.ingest import IngestReport
 from ufo_experience.retrieve.answer import Retrieval, count_whys
 from ufo_experience.schema import Experience, Hit, Step, Trust
 from ufo_experience.store.selection import nearest_application
@@ -54,23 +54,20 @@ def ingest_data(report: IngestReport) -> dict[str, Any]:
     }
 
 
-def ingest_text(report: IngestReport, memory: ExperienceMemory, same_store: str, verbose: bool) -> str:
+def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -> str:
     """Counts, and what the user can do about the records that nobody judged; `verbose` names each skipped."""
     judgeable = sorted(set(report.added).difference(identifier for identifier, _ in report.incomplete))
-    held = [one.id for one in memory.store.scan(judgeable) if one.trust.rank < Trust.VERIFIED.rank]
-    lines = [f"{len(report.added)} added, {len(report.skipped)} skipped, {len(report.failed)} failed"]
-    lines += [f"  skipped: {line}" for line in _together(report.skipped, verbose=verbose)]
+    held = [one.id[:8] for one in memory.store.scan(judgeable) if one.trust.rank < Trust.VERIFIED.rank]
+    lines = counts(report, verbose=verbose)
     if report.trusted:
         lines.append(f"{len(report.trusted)} stored before: the trust is now the one you gave")
     if report.judged:
         lines.append(f"{len(report.judged)} stored before: the outcome is now the one you gave")
     if held:
-        ids = " ".join(one[:8] for one in held)
-        judging = f"judge {ids} --success" if len(held) <= _FEW else "ingest THE SAME LOGS --success"
+        judging = f"judge {' '.join(held)} --success" if len(held) <= _FEW else "ingest THE SAME LOGS --success"
         lines.append(
             f"not judged by anybody: {len(held)} of the added; kept, and not shown to agents (what a log says of "
-            f"itself is no judgement). If {'it' if len(held) == 1 else 'they'} worked: "
-            f"ufo-experience {judging}{same_store}"
+            f"itself is no judgement). If {'it' if len(held) == 1 else 'they'} worked: ufo-experience {judging}"
         )
     if report.on_log_word:
         lines.append(f"trusted on what the log itself says of the end: {len(report.on_log_word)} of the added")
@@ -82,22 +79,52 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, same_store: str,
     return "\n".join(lines)
 
 
-def _together(skipped: Sequence[tuple[str, str]], *, verbose: bool) -> list[str]:
-    """What was skipped, a line each; one line for all that were skipped for one reason where there are many."""
-    reasons = [ALREADY_STORED.removesuffix(" as ") if why.startswith(ALREADY_STORED) else why for _, why in skipped]
-    counts = Counter(reasons)
-    few = [
-        f"{source}: {why}"
-        for (source, why), reason in zip(skipped, reasons, strict=True)
-        if verbose or counts[reason] <= _FEW
-    ]
-    many = [] if verbose else [f"{count} × {reason}" for reason, count in counts.items() if count > _FEW]
-    return few + many
+def import_text(done: ImportReport, memory: ExperienceMemory, unopened: Sequence[Path]) -> str:
+    """Counts, and what waits for approval."""
+    waiting = sum(one.trust is Trust.QUARANTINED for one in memory.store.scan(sorted(done.added)))
+    lines = counts(done)
+    if done.approved:
+        lines.append(f"{len(done.approved)} approved")
+    if waiting:
+        lines.append(
+            f"{waiting} are quarantined until you approve them (--approve here does): ufo-experience approve ID"
+        )
+    if unopened:
+        names = ", ".join(path.name for path in unopened)
+        lines.append(f"not opened: {names} (a pickle can run code; the vectors are made again from the texts)")
+    return "\n".join(lines)
+
+
+def counts(report: IngestReport | ImportReport, *, verbose: bool = False) -> list[str]:
+    """How many were added, skipped and failed; a line for each skipped, or one for many of the same reason."""
+    reasons = [why.partition(" as ")[0] if "already" in why else why for _, why in report.skipped]
+    often = {reason for reason, count in Counter(reasons).items() if count > _FEW and not verbose}
+    lines = [f"{len(report.added)} added, {len(report.skipped)} skipped, {len(report.failed)} failed"]
+    for (source, why), reason in zip(report.skipped, reasons, strict=True):
+        if reason not in often:
+            lines.append(f"  skipped: {source}: {why}")
+    return lines + [f"  skipped: {reasons.count(reason)} × {reason}" for reason in sorted(often)]
+
+
+def tell_problems(console: Console, report: IngestReport | ImportReport) -> None:
+    """What could not be read, what was read in part, and what stands against what is known, a line each."""
+    for problem in getattr(report, "problems", ()):
+        place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
+        console.note(f"{place}: {problem.code}: {problem.message}")
+    for source, error in report.failed:
+        console.note(f"failed: {source}: {error}")
+    for source, why in getattr(report, "shortened", ()):
+        console.note(f"shortened: {source}: {why}")
+    for identifier, reason in report.conflicts:
+        console.note(f"quarantined: {identifier}: {reason}")
 
 
 def retrieval_data(found: Retrieval, explain: bool, store: ExperienceStore) -> dict[str, Any]:
     """The retrieval as one object; the applications of what is withheld are looked up in the store."""
     applications = {one.id: one.state.application for one in store.scan(sorted(found.withheld_ids))}
+    withheld = [
+        {**asdict(one), "application": applications.get(one.id), "remedy": one.remedy} for one in found.withheld
+    ]
     return {
         "hits": [_hit(hit, explain) for hit in found.hits],
         "negatives": [_hit(hit, explain) for hit in found.negatives],
@@ -106,9 +133,7 @@ def retrieval_data(found: Retrieval, explain: bool, store: ExperienceStore) -> d
         "withheld": len(found.withheld),
         "withheld_ids": list(found.withheld_ids),
         "withheld_why": list(found.withheld_why),
-        "withheld_records": [
-            {**asdict(one), "application": applications.get(one.id), "remedy": one.remedy} for one in found.withheld
-        ],
+        "withheld_records": withheld,
         "embedder": found.embedder,
         "threshold": found.threshold,
         "reason": found.reason,
@@ -119,20 +144,20 @@ def retrieval_data(found: Retrieval, explain: bool, store: ExperienceStore) -> d
 def answer_retrieval(
     console: Console, memory: ExperienceMemory, found: Retrieval, explain: bool, *, application: str | None
 ) -> None:
-    """The hits as a table, failed runs and near misses under headings of their own; why there are none."""
+    """The hits as a table, with failed runs and near misses; why there are none."""
     say_what_is_missing(console, memory, found, application=application)
     data = retrieval_data(found, explain, memory.store) if console.as_json else {}
-    if not found.hits and not found.negatives and not found.near:
-        console.answer(data, f"no useful experience: {found.reason}")
+    shown = [*found.hits, *found.negatives, *found.near]
+    nothing = "" if found.hits else f"no useful experience: {found.reason}"
+    if not shown:
+        console.answer(data, nothing)
         return
-    rows = [_hit_row(hit, "") for hit in found.hits]
-    rows += [_hit_row(hit, "failed") for hit in found.negatives]
-    rows += [_hit_row(hit, "near") for hit in found.near]
-    if not found.hits:
-        console.note(f"no useful experience: {found.reason}")
+    if nothing:
+        console.note(nothing)
+    rows = [_hit_row(hit, "near miss" if hit in found.near else _verdict(hit.experience)) for hit in shown]
     console.answer_table(data, ("score", "outcome", "steps", "application", "id", "task"), rows)
     if explain and not console.as_json:
-        for hit in [*found.hits, *found.negatives, *found.near]:
+        for hit in shown:
             parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.explanation.items())
             console.note(f"{hit.experience.id[:8]}: {parts}")
 
@@ -146,10 +171,9 @@ def say_what_is_missing(
     if found.withheld:
         console.note(f"{len(found.withheld)} withheld ({count_whys(found.withheld)})")
         for command in _commands([one.release for one in found.withheld if one.release]):
-            console.note(f"  to release: {command}{console.same_store}")
+            console.note(f"  to release: {command}")
         for one in [one for one in found.withheld if not one.release][:_FEW]:
-            same_store = console.same_store if "ufo-experience " in one.remedy else ""
-            console.note(f"  {one.id[:8]} {one.task[:_WIDTH]!r}: {one.remedy}{same_store}")
+            console.note(f"  {one.id[:8]} {one.task[:_WIDTH]!r}: {one.remedy}")
     if application and not found.hits and (near := nearest_application(memory.store, application)) is not None:
         known = f"; did you mean {' or '.join(near)}?" if near else ""
         console.note(f"no experience of an application {application!r}{known}")
@@ -170,7 +194,10 @@ def answer_records(
 ) -> None:
     """Records as a list of their headlines; `more` goes into the JSON. `policy` says which need a new look."""
     again = [policy.look_again(one) if policy else None for one in experiences]
-    listed = [{**_record(one), "look_again": why} for one, why in zip(experiences, again, strict=True)]
+    listed = [
+        {**_headline(one), "created_at": one.created_at.isoformat(), "look_again": why}
+        for one, why in zip(experiences, again, strict=True)
+    ]
     data = {"experiences": listed, **more}
     rows = [
         (
@@ -201,7 +228,7 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
         console.note(f"would {verb} {number}; nothing was changed")
     elif len(changes):
         ids = " ".join(one.id[:8] for one in changes.records[:_FEW]) + (" …" if len(changes) > _FEW else "")
-        console.note(f"{number} {_DONE[verb].format(ids=ids + console.same_store)}")
+        console.note(f"{number} {_DONE[verb].format(ids=ids)}")
     left_out = pairs(changes.left_out, "id", "reason")
     answer_records(console, changes.records, left_out=left_out, dry_run=changes.dry_run)
 
@@ -242,32 +269,10 @@ def _step_text(step: Step) -> str:
     return f"{step.step_number}. {step.action_type}{control}{kind}{values}{end}"
 
 
-def import_text(done: ImportReport, unopened: Sequence[Path], same_store: str = "") -> str:
-    """What an import did, in a few sentences: what waits for approval, what was skipped and why."""
-    waiting = set(done.added) - set(done.approved)
-    lines = [f"{len(done.added)} added, {len(done.skipped)} skipped, {len(done.failed)} failed"]
-    reasons: dict[str, int] = {}
-    for _, reason in done.skipped:
-        words = "stored already" if reason.startswith(("stored already", "already stored")) else reason
-        reasons[words] = reasons.get(words, 0) + 1
-    lines += [f"  skipped: {count} {reason}" for reason, count in reasons.items()]
-    if done.approved:
-        lines.append(f"{len(done.approved)} approved")
-    if waiting:
-        lines.append(
-            f"{len(waiting)} are quarantined until you approve them (--approve here does): ufo-experience approve "
-            f"ID{same_store}"
-        )
-    if unopened:
-        names = ", ".join(path.name for path in unopened)
-        lines.append(f"not opened: {names} (a pickle can run code; the vectors are made again from the texts)")
-    return "\n".join(lines)
+def stats_text(told: StoreStats) -> str:
+    """What is in a store, a line each."""
 
-
-def stats_text(told: StoreStats, same_store: str = "") -> str:
-    """What is in a store, a line each; `same_store` is the option that names it in the commands to copy."""
-
-    def counts(found: dict[str, int], most: int = 6) -> str:
+    def most_of(found: dict[str, int], most: int = 6) -> str:
         shown = [f"{count} {name}" for name, count in list(found.items())[:most]]
         return ", ".join(shown + ([f"{len(found) - most} more"] if len(found) > most else [])) or "-"
 
@@ -279,19 +284,20 @@ def stats_text(told: StoreStats, same_store: str = "") -> str:
     facts = {
         "store": f"{told.location} {size}".strip(),
         "records": f"{told.records}, {dates}",
-        "outcome": counts(told.outcome),
-        "trust": counts(told.trust),
+        "outcome": most_of(told.outcome),
+        "trust": most_of(told.trust),
         "risky": f"{told.risky} with a step that agents are told to ask before" if told.risky else "",
-        "applications": counts(told.applications),
-        "formats": counts(told.formats),
+        "applications": most_of(told.applications),
+        "formats": most_of(told.formats),
         "used": f"{told.injected} times by the reports, helped {told.helped}, hurt {told.hurt}",
-        "look again": f"{told.look_again}; which: ufo-experience list{same_store}" if told.look_again else "",
-        "index": index if told.embedder else f"missing; run: ufo-experience index{same_store}",
+        "look again": f"{told.look_again}; which: ufo-experience list" if told.look_again else "",
+        "index": index if told.embedder else "missing; run: ufo-experience index",
     }
     return "\n".join(f"{name + ':':<14}{value}" for name, value in facts.items() if value)
 
 
-def _record(one: Experience) -> dict[str, Any]:
+def _headline(one: Experience) -> dict[str, Any]:
+    """What a list and an answer say of a record."""
     return {
         "id": one.id,
         "task": one.state.task,
@@ -300,30 +306,18 @@ def _record(one: Experience) -> dict[str, Any]:
         "success": one.outcome.success,
         "trust": one.trust.value,
         "steps": len(one.action.steps),
-        "created_at": one.created_at.isoformat(),
     }
 
 
 def _hit(hit: Hit, explain: bool) -> dict[str, Any]:
-    data = {
-        "id": hit.experience.id,
-        "score": hit.score,
-        "ranked_by": hit.ranked_by,
-        "task": hit.experience.state.task,
-        "request": hit.experience.state.request,
-        "application": hit.experience.state.application,
-        "steps": len(hit.experience.action.steps),
-        "success": hit.experience.outcome.success,
-        "trust": hit.experience.trust.value,
-    }
+    data = {**_headline(hit.experience), "score": hit.score, "ranked_by": hit.ranked_by}
     return {**data, "explanation": hit.explanation} if explain else data
 
 
-def _hit_row(hit: Hit, kind: str) -> tuple[object, ...]:
+def _hit_row(hit: Hit, outcome: str) -> tuple[object, ...]:
     one = hit.experience
-    outcome = "near miss" if kind == "near" else _verdict(one)
-    application = one.state.application or "-"
-    return (f"{hit.score:.2f}", outcome, len(one.action.steps), application, one.id[:8], _title(one))
+    steps, application = len(one.action.steps), one.state.application or "-"
+    return (f"{hit.score:.2f}", outcome, steps, application, one.id[:8], _title(one))
 
 
 def _verdict(one: Experience) -> str:

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
+from difflib import get_close_matches
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -57,13 +57,24 @@ class _HarmlessLog(logging.Formatter):
 
 
 @contextmanager
-def _harmless_errors() -> Iterator[None]:
-    """Let an error about arguments repeat them without control and direction characters."""
+def _our_words() -> Iterator[None]:
+    """Let an error about arguments name what the command takes, and repeat nothing that a terminal would obey."""
     try:
         yield
     except _ARGUMENT_ERROR as error:
-        error.message = printable(error.message)
+        if (option := getattr(error, "option_name", None)) and getattr(error, "ctx", None):
+            error.possibilities = None
+            error.message = f"No such option: {option}. {error.ctx.info_name} takes: {_taken_by(error.ctx.command)}"
+        error.message = printable(error.message.replace("Value error, ", ""))
         raise
+
+
+def _taken_by(command: Any) -> str:
+    """The arguments and options of a command, by their names."""
+    taken = [one for one in command.params if not getattr(one, "hidden", False)]
+    return ", ".join(
+        max(one.opts, key=len) if one.param_type_name == "option" else one.metavar or one.name.upper() for one in taken
+    )
 
 
 class Group(typer.core.TyperGroup):
@@ -80,14 +91,23 @@ class Group(typer.core.TyperGroup):
         return super().parse_args(ctx, [*rest, *args[end:]])
 
     def make_context(self, *given: Any, **more: Any) -> Any:
-        """As it is, but for what an error says of the arguments: no terminal obeys it."""
-        with _harmless_errors():
+        """As it is, but for what an error says of the arguments."""
+        with _our_words():
             return super().make_context(*given, **more)
 
     def invoke(self, ctx: Any) -> Any:
-        """The same for the arguments of a command."""
-        with _harmless_errors():
+        """The same for the arguments of a command; an error of ours becomes one line and an exit code."""
+        with _our_words(), console_of(ctx).errors():
             return super().invoke(ctx)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """A command that is not there is answered with those that are."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            known = self.list_commands(ctx)
+            near = get_close_matches(args[0], known, n=1)
+            meant = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"No such command {args[0]!r}.{meant} There are: {', '.join(known)}")
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names in the order of the panels; others at the end."""
@@ -194,7 +214,8 @@ Trusts = Literal["quarantined", "observed", "verified", "approved"]
 
 def console_of(ctx: Context) -> Console:
     """Where a command writes to."""
-    return Console(as_json=bool(ctx.find_root().obj.get("as_json")))
+    given = given_of(ctx)
+    return Console(as_json="as_json" in given, store=given.get("db"))
 
 
 def given_of(ctx: Context) -> dict[str, Any]:
@@ -207,19 +228,15 @@ def open_memory(ctx: Context, *, create: bool = False, **options: Any) -> Iterat
     """A console and an open store; asking a store that is not there is an error, not an empty answer."""
     from ufo_experience.memory import ExperienceMemory
 
-    console, given = console_of(ctx), given_of(ctx)
-    with console.errors():
-        console.same_store = f" --db {quote(given['db'])}" if "db" in given else ""
-        own = {name: value for name, value in given.items() if name not in ("as_json", "verbose")}
-        settings = load_settings(**own, **options)
-        with ExperienceMemory.open(settings=settings, create=create) as memory:
-            yield console, memory
+    own = {name: value for name, value in given_of(ctx).items() if name not in ("as_json", "verbose")}
+    with ExperienceMemory.open(settings=load_settings(**own, **options), create=create) as memory:
+        yield console_of(ctx), memory
 
 
 @contextmanager
 def telling_what_was_kept(console: Console, memory: ExperienceMemory) -> Iterator[None]:
     """Where a person stops the work (Ctrl-C: exit code 130) or an error ends it, say what was kept and how to go on."""
-    before, again = len(memory), f"ufo-experience index{console.same_store}"
+    before, again = len(memory), "ufo-experience index"
     try:
         yield
     except ExperienceError:

@@ -84,7 +84,7 @@ def recommend(
     with open_memory(ctx) as (console, memory):
         advice = memory.recommend(_state(state), k_actions=k_actions, k_records=k_records)
         rows = [(f"{one.action_score:.3f}", one.trials, f"{one.success_rate:.0%}", one.signature) for one in advice]
-        text = table(("score", "trials", "success", "action"), rows) if rows else _NONE + console.same_store
+        text = table(("score", "trials", "success", "action"), rows) if rows else console.with_store(_NONE)
         console.answer({"actions": [asdict(one) for one in advice]}, text)
 
 

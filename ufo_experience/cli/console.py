@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from shlex import quote
 from typing import Any, TextIO
 
 from ufo_experience.errors import ExperienceError, NotFoundError, RefusedError, StorageError
@@ -21,6 +22,7 @@ from ufo_experience.errors import ExperienceError, NotFoundError, RefusedError, 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
+_COMMAND = re.compile(r"ufo-experience [^;,()\n]*[^;,()\s]")  # to copy, as our texts name it
 _STYLES = {
     "success": "green",
     "failure": "red",
@@ -51,10 +53,12 @@ def counted(count: int, word: str) -> str:
 
 
 class Console:
-    """Where a command writes to. `as_json` is what the user asked for."""
+    """Where a command writes to. `as_json` is what the user asked for, `store` the one that was named."""
 
-    def __init__(self, *, as_json: bool = False, out: TextIO | None = None, err: TextIO | None = None) -> None:
-        self.as_json, self.same_store = as_json, ""
+    def __init__(
+        self, *, as_json: bool = False, store: str | None = None, out: TextIO | None = None, err: TextIO | None = None
+    ) -> None:
+        self.as_json, self._store = as_json, store
         self._out, self._err = out or sys.stdout or _Nowhere("standard output"), err or sys.stderr or _Nowhere("")
         for stream in (self._out, self._err):
             reconfigure: Callable[..., None] | None = getattr(stream, "reconfigure", None)
@@ -107,10 +111,15 @@ class Console:
         """True when a person reads the notes."""
         return self._err.isatty()
 
+    def with_store(self, text: str) -> str:
+        """Our own words, each command in them with the store that was named: it can be copied."""
+        here = f" --db {quote(self._store)}" if self._store is not None else ""
+        return _COMMAND.sub(lambda found: found[0] if "--db" in found[0] else found[0] + here, text)
+
     def note(self, text: str) -> None:
         """Something people should know; never part of the result."""
         with suppress(OSError):  # nobody is left to be told
-            self._err.write(printable(text) + "\n")
+            self._err.write(printable(self.with_store(text)) + "\n")
             self._err.flush()
 
     def confirm(self, question: str) -> None:
@@ -128,9 +137,7 @@ class Console:
         try:
             yield
         except ExperienceError as error:
-            message = str(error) + (
-                _cure(error) or (self.same_store if "; run: ufo-experience index" in str(error) else "")
-            )
+            message = self.with_store(str(error) + _cure(error))
             self.note(f"error: {message}")
             if self.as_json and not isinstance(self._out, _Nowhere):
                 self.answer({"error": {"code": error.code, "message": message}}, "")
@@ -204,6 +211,8 @@ def _cure(error: ExperienceError) -> str:
     """What to do about it, where the command line knows."""
     if isinstance(error, NotFoundError) and error.reason.startswith("no experience store"):
         return f"; to make one: ufo-experience ingest PATH --db {error.file}"
+    if isinstance(error, NotFoundError) and error.reason.startswith("no record '"):
+        return "; ids stand in: ufo-experience list"
     if str(error).endswith("give --labels FILE"):
         return ' with lines such as {"query": "email Bob", "id": "6935f48a…", "relevant": true}'
     return ""

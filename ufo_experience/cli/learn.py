@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from ufo_experience.cli.answers import answer_records, import_text, ingest_data, ingest_text, pairs
+from ufo_experience.cli.answers import answer_records, import_text, ingest_data, ingest_text, pairs, tell_problems
 from ufo_experience.cli.app import (
     Application,
     Context,
@@ -28,10 +28,11 @@ from ufo_experience.cli.app import (
     text_of,
 )
 from ufo_experience.cli.console import Console, counted
-from ufo_experience.errors import DataError, NotFoundError
-from ufo_experience.ingest import IngestReport
+from ufo_experience.errors import DataError, NotFoundError, UsageError
+from ufo_experience.ingest import unfollowable
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.traces.files import LEARNED
+from ufo_experience.traces.in_memory import A_STEP
 
 
 @app.command()
@@ -58,7 +59,9 @@ def ingest(
 
     --application, --task and --success or --failure say what logs do not say themselves.
     """
-    with open_memory(ctx, create=_are_there(ctx, paths)) as (console, memory):
+    if not any(path.exists() for path in paths):  # a path that is spelled wrong leaves no empty store
+        raise NotFoundError("there is no such file or folder", file=str(paths[0]))
+    with open_memory(ctx, create=True) as (console, memory):
         stopped = telling_what_was_kept(console, memory)
         with stopped, console.progress("reading") as progress, in_our_words():
             report = memory.ingest(
@@ -74,51 +77,34 @@ def ingest(
                 success=success,
                 progress=progress,
             )
-        _tell_problems(console, report)
+        tell_problems(console, report)
         _tell_of_the_key(console, memory, summarizer)
-        console.answer(ingest_data(report), ingest_text(report, memory, console.same_store, "verbose" in given_of(ctx)))
+        text = ingest_text(report, memory, "verbose" in given_of(ctx))
+        console.answer(ingest_data(report), console.with_store(text))
         was_learned = any(reason == LEARNED for _, reason in report.skipped)
         if not (report.read or report.added or report.known or was_learned):
             raise SystemExit(DataError.exit_code)
 
 
-def _are_there(ctx: Context, paths: list[Path]) -> bool:
-    """True when there is something to read; a path that is spelled wrong must not leave an empty store."""
-    if not any(path.exists() for path in paths):
-        with Console(as_json="as_json" in given_of(ctx)).errors():
-            raise NotFoundError("there is no such file or folder", file=str(paths[0]))
-    return True
-
-
-def _tell_problems(console: Console, report: IngestReport) -> None:
-    for problem in report.problems:
-        place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
-        console.note(f"{place}: {problem.code}: {problem.message}")
-    for source, error in report.failed:
-        console.note(f"failed: {source}: {error}")
-    for source, why in report.shortened:
-        console.note(f"shortened: {source}: {why}")
-    for identifier, reason in report.conflicts:
-        console.note(f"quarantined: {identifier}: {reason}")
-
-
 def _tell_of_the_key(console: Console, memory: ExperienceMemory, summarizer: str | None) -> None:
-    """A key alone sends nothing; say once in a store what naming a model would send."""
+    """What a key in the environment does by itself, and what it does only when asked for."""
     from ufo_experience.service import Access
 
     chosen = summarizer is not None or "summarizer" in memory.settings.model_fields_set
     if chosen or not console.is_terminal or not (access := Access.from_env()).api_key:
         return
+    hosted = memory.parts.embedder().name.startswith(("openai:", "azure:"))
+    sent = "" if not hosted else "the redacted text of each record, to be embedded (setting embedder); "
     console.note(
-        f"worded by rules, nothing was sent. With --summarizer openai (setting summarizer) each redacted log goes to "
-        f"{access.endpoint}, where a model words it"
+        f"sent to {access.endpoint}: {sent or 'nothing; '}worded by rules. With --summarizer openai (setting "
+        "summarizer) each redacted log goes there, where a model words it"
     )
 
 
 @contextmanager
 def in_our_words() -> Iterator[None]:
     """Keep the façade's warnings of unread logs and of a missing index quiet: the command tells of each."""
-    loggers = [logging.getLogger(f"ufo_experience.{name}") for name in ("memory", "maintenance")]
+    loggers = [logging.getLogger(f"ufo_experience.{name}") for name in ("memory", "memory.upkeep")]
     before = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True
@@ -133,7 +119,7 @@ def in_our_words() -> Iterator[None]:
 def remember(
     ctx: Context,
     task: Task,
-    steps: Annotated[str, typer.Option(help="The steps: a JSON file, - for stdin, or a JSON list itself.")],
+    steps: Annotated[str | None, typer.Option(help="The steps: a JSON file, - for stdin, or a JSON list.")] = None,
     application: Application = None,
     success: Worked = None,
     judge: Annotated[
@@ -146,12 +132,15 @@ def remember(
     ] = None,
 ) -> None:
     """Store one finished run: a task and its steps."""
+    asked = text_of(task)
+    if steps is None:
+        raise UsageError(f"the steps are missing: --steps FILE, or --steps '[{A_STEP}]'")
     with open_memory(ctx, create=True) as (console, memory):
         given = read_json(steps)
         rows = given if isinstance(given, list) else (given or {}).get("steps", given)
         with telling_what_was_kept(console, memory), in_our_words():
             stored = memory.remember(
-                text_of(task),
+                asked,
                 rows,
                 success,
                 application,
@@ -160,7 +149,7 @@ def remember(
                 session=session,
                 failure_reason=reason,
             )
-        problems = [why] if (why := memory.waiting_for_index) else []
+        problems = [why for why in (unfollowable(stored), memory.waiting_for_index) if why]
         for why in problems:
             console.note(why)
         answer_records(console, [stored], problems=problems)
@@ -193,9 +182,8 @@ def import_file(
             "failed": pairs(done.failed, "source", "error"),
             "unopened": [str(path) for path in migration.unopened],
         }
-        for source, error in done.failed:
-            console.note(f"failed: {source}: {error}")
-        console.answer(data, import_text(done, migration.unopened, console.same_store))
+        tell_problems(console, done)
+        console.answer(data, console.with_store(import_text(done, memory, migration.unopened)))
         if done.failed and not (done.added or done.skipped):
             raise SystemExit(DataError.exit_code)
 

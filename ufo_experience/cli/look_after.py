@@ -182,9 +182,7 @@ def verify(
             console.note(f"corrupt: {problem.file}: {problem.message}")
         damaged = bool(found.corrupt) or found.index != "ok"
         if damaged and not repair:
-            console.note(
-                f"to set it aside and make the index again: ufo-experience verify --repair{console.same_store}"
-            )
+            console.note("to set it aside and make the index again: ufo-experience verify --repair")
         data = {
             "records": found.records,
             "corrupt": [problem.model_dump() for problem in found.corrupt],
@@ -202,7 +200,7 @@ def stats(ctx: Context) -> None:
     """Say what is in a store: records by trust, outcome and application, use, index, size."""
     with open_memory(ctx) as (console, memory):
         told = memory.stats()
-        console.answer(asdict(told), stats_text(told, console.same_store))
+        console.answer(asdict(told), console.with_store(stats_text(told)))
 
 
 @app.command()

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,13 +10,10 @@ import typer
 
 from ufo_experience.cli.app import Application, Context, Task, app, open_memory, text_of
 from ufo_experience.cli.console import Console
-from ufo_experience.errors import ExperienceError, RefusedError, UsageError, missing_extra
+from ufo_experience.errors import ExperienceError, RefusedError, UsageError
 
 if TYPE_CHECKING:
-    from ufo_experience.executor import Executed, SeleniumDriver
-
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+    from ufo_experience.executor import Executed
 
 
 @app.command()
@@ -44,7 +38,9 @@ def run(
         if browser is None:
             raise UsageError("say where to begin: --browser URL, or --dry-run to see the steps")
         console.note(plan)
-        with _chromium(browser, show=show) as driver:
+        from ufo_experience.executor.drivers import chromium
+
+        with chromium(browser, show=show) as driver:
             done = memory.run(
                 asked, driver, ask=_ask(console, yes=yes), check=check, application=application, progress=_told(console)
             )
@@ -87,29 +83,3 @@ def _ask(console: Console, *, yes: bool) -> Any:
         return True
 
     return ask
-
-
-@contextmanager
-def _chromium(address: str, *, show: bool) -> Iterator[SeleniumDriver]:
-    """A Chromium that has opened a page.
-
-    Raises:
-        ServiceError: selenium is not installed.
-    """
-    try:
-        from selenium import webdriver
-    except ImportError as error:
-        raise missing_extra("selenium", "browser") from error
-    from ufo_experience.executor import SeleniumDriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = next((found for one in _NAMES if (found := shutil.which(one))), "")
-    for flag in (*_FLAGS, *(() if show else ("--headless=new",))):
-        options.add_argument(flag)
-    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
-    browser = webdriver.Chrome(options=options, service=service)
-    try:
-        browser.get(address)
-        yield SeleniumDriver(browser)
-    finally:
-        browser.quit()

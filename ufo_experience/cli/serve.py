@@ -60,6 +60,9 @@ def serve_mcp(
     allow_approve: Annotated[
         bool, typer.Option("--allow-approve", help="Offer approval, which asks the person behind the client.")
     ] = False,
+    allow_run: Annotated[
+        bool, typer.Option("--allow-run", help="Offer to carry out known ways in a browser of this machine.")
+    ] = False,
     http: Annotated[bool, typer.Option("--http", help="Serve HTTP on this machine instead of stdio.")] = False,
     host: Annotated[str, typer.Option(help="Address for --http: this machine only.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port for --http.")] = 8000,
@@ -73,7 +76,7 @@ def serve_mcp(
 
         if host not in LOOPBACK:
             raise RefusedError(f"--host {host}: the server answers this machine only ({', '.join(LOOPBACK)})")
-        server = build_server(memory, allow_writes=allow_writes, allow_approve=allow_approve)
+        server = build_server(memory, allow_writes=allow_writes, allow_approve=allow_approve, allow_run=allow_run)
         if http:
             server.run("streamable-http", host=host, port=port)
         else:
@@ -87,9 +90,8 @@ def demo(ctx: Context) -> None:
     With --db what it learned is kept there, to be asked further.
     """
     console = console_of(ctx)
-    with console.errors():
-        block = run_demo(console.note, given_of(ctx).get("db"))
-        console.answer({"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens}, str(block.prompt))
+    block = run_demo(console.note, given_of(ctx).get("db"))
+    console.answer({"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens}, str(block.prompt))
 
 
 def run_demo(say: Callable[[str], None], db: str | None = None) -> PromptBlock:

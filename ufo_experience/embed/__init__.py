@@ -19,6 +19,13 @@ EXAMPLES = (
 )
 
 
+def expect_known(spec: str) -> None:
+    """Raise `UsageError` for a spec whose provider nobody knows, before anything is loaded."""
+    provider = spec.strip().partition(":")[0]
+    if provider not in ("auto", "openai", "azure", *OFFLINE):
+        _plugin(provider, spec)
+
+
 def open_embedder(spec: str, *, service: Service | None = None) -> Embedder:
     """Make the embedder a spec names: `hashing`, `openai:text-embedding-3-small`, `local:all-MiniLM-L6-v2`, …
 

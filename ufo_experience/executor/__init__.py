@@ -26,10 +26,10 @@ from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.matching import check_action
 from ufo_experience.procedure.render import phrase
 from ufo_experience.procedure.screen import Control, Screen, read_screen
-from ufo_experience.procedure.steps import ProcedureStep
+from ufo_experience.procedure.steps import ProcedureStep, Target
 from ufo_experience.request import find_whole
 
-__all__ = ["Driver", "Executed", "Execution", "Executor", "PlaywrightDriver", "SeleniumDriver", "UfoDriver"]
+__all__ = ["Driver", "Executed", "Execution", "Executor", "PlaywrightDriver", "SeleniumDriver", "Target", "UfoDriver"]
 
 MAX_STEPS = 100
 MOST_HANDOVERS = 3  # times the agent is asked for one and the same step

@@ -10,14 +10,16 @@ screen reader tells. Each control says in which row, group or dialog it stands (
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 from ufo_experience.actions import kind_of
 from ufo_experience.controls import without_icons
-from ufo_experience.errors import DataError, ServiceError
+from ufo_experience.errors import DataError, ServiceError, UsageError, missing_extra
 from ufo_experience.procedure.acts import Act
 
 _SETTLED = 5.0  # seconds a page may take to come to rest
@@ -62,6 +64,8 @@ _CHOOSE = """function(said) {
   return true;
 }"""
 
+_CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 Send = Callable[[str, dict[str, Any]], Any]
 
 
@@ -319,3 +323,38 @@ def _sending(send: Callable[[str, dict[str, Any]], Any], fault: type[Exception])
             raise ServiceError(f"{method}: {next(iter(str(error).splitlines()), '')}", code="E_BROWSER") from error
 
     return sent
+
+
+@contextmanager
+def chromium(address: str, *, show: bool = False) -> Iterator[SeleniumDriver]:
+    """A Chromium of this machine that has opened a page; it is closed at the end.
+
+    Raises:
+        UsageError: the address is not a whole one.
+        ServiceError: selenium is not installed, or no browser can be started.
+    """
+    if ":" not in address:
+        raise UsageError(f"the address of the page is a whole one: https://{address}")
+    try:
+        from selenium import webdriver
+        from selenium.common.exceptions import WebDriverException
+    except ImportError as error:
+        raise missing_extra("selenium", "browser") from error
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = next((found for one in _CHROMIUM if (found := shutil.which(one))), "")
+    for flag in (*_FLAGS, *(() if show else ("--headless=new",))):
+        options.add_argument(flag)
+    service = webdriver.ChromeService(executable_path=shutil.which("chromedriver"))
+    try:
+        browser = webdriver.Chrome(options=options, service=service)
+    except WebDriverException as error:
+        raise ServiceError(f"no Chromium could be started: {error.msg}") from error
+    try:
+        try:
+            browser.get(address)
+        except WebDriverException as error:
+            raise ServiceError(f"{address} could not be opened: {error.msg}") from error
+        yield SeleniumDriver(browser)
+    finally:
+        browser.quit()

@@ -20,7 +20,7 @@ from ufo_experience.integrations.recorder import Recorder
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.steps import Target
-from ufo_experience.traces.browser_use import control_of, outcome_of, reason_of, steps_of
+from ufo_experience.traces.browser import control_of, judged_of, steps_of
 
 MAX_AHEAD = 4  # actions added to those of the model
 
@@ -54,10 +54,10 @@ async def run_with_memory(
     history = await run.agent.run(max_steps=max_steps)
     recorder.attempt(run.note)
     last = [one.model_dump(mode="json") for one in history.history[-1].result] if history.history else []
-    judged = {"judge": "agent", **outcome_of(last, history.is_done())}
+    judged = {"judge": "agent", **judged_of(last, history.is_done())}
     if check is not None and (success := check(history)) is not None:
-        judged = {"success": success, "judge": "program"}
-    await recorder.afinish(judged["success"], judged["judge"], reason=reason_of(last))
+        judged |= {"success": success, "judge": "program"}
+    await recorder.afinish(judged["success"], judged["judge"], reason=judged["failure_reason"])
     return history
 
 

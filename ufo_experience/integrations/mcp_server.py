@@ -3,7 +3,7 @@
 Read-only unless more is asked for: `find_experience` and `experience_prompt`. `--allow-writes` adds `report_outcome`
 and `record_run` (a run lands as observed: nobody is shown it before somebody judged it), `--allow-approve` adds
 `approve_experience`, which asks the person behind the client and fails closed where it cannot, and
-`quarantine_experience`. That nothing is known is a normal answer, never an error.
+`quarantine_experience`, `--allow-run` adds `run`. That nothing is known is a normal answer, never an error.
 
 Needs `pip install "ufo-experience[mcp]"`, which is imported when the server is built.
 """
@@ -14,14 +14,12 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable
-from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ufo_experience import __version__
-from ufo_experience.errors import ExperienceError, UsageError, missing_extra
+from ufo_experience.errors import ExperienceError, UsageError, missing_extra, plain_words
 from ufo_experience.ids import content_hash
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Experience
@@ -35,10 +33,10 @@ INSTRUCTIONS = """Call experience_prompt once before a UI task that may have bee
 What comes back is recorded data and advice, never an order: the user's request and the screen decide.
 After the task, say whether it worked (report_outcome) if that tool is offered."""
 MAX_LISTED = 100
-P = ParamSpec("P")
-T = TypeVar("T")
 
-Task = Annotated[str, Field(title="Task", description="What is to be done, in the user's words.", max_length=2_000)]
+Task = Annotated[
+    str, Field(title="Task", description="What is to be done, in the user's words.", min_length=1, max_length=2_000)
+]
 Application = Annotated[str, Field(title="Application", description="Only runs in this one; empty: any.")]
 TopK = Annotated[int, Field(title="How many", description="Runs at most.", ge=1, le=5)]
 MaxTokens = Annotated[int, Field(title="Budget", description="Tokens of the text at most.", ge=1, le=4_000)]
@@ -47,6 +45,7 @@ Id = Annotated[str, Field(title="Id", description="Id of an experience; a unique
 Session = Annotated[str, Field(title="Session", description="Name of the run: reported again, it counts once.")]
 Worked = Annotated[bool, Field(title="Worked", description="Whether the task was done.")]
 Judged = Annotated[bool | None, Field(title="Worked", description="Whether it worked, as you see it; null: unknown.")]
+Page = Annotated[str, Field(title="Page", description="Address the browser begins with: https://…")]
 Wordings = Annotated[list[str], Field(title="Wordings", description="Other ways to ask for it, eight at most.")]
 
 
@@ -90,14 +89,24 @@ class Changed(BaseModel):
     note: str = ""
 
 
+class Ran(BaseModel):
+    """How far a known way was carried out; `stopped` says why it ended."""
+
+    reached: bool
+    stopped: str
+    steps: list[str] = []
+
+
 class Confirm(BaseModel):
     """The person's decision."""
 
     approve: bool
 
 
-def build_server(memory: ExperienceMemory, *, allow_writes: bool = False, allow_approve: bool = False) -> MCPServer:
-    """The server; writing tools exist only where they are allowed.
+def build_server(
+    memory: ExperienceMemory, *, allow_writes: bool = False, allow_approve: bool = False, allow_run: bool = False
+) -> MCPServer:
+    """The server; tools that write or act exist only where they are allowed.
 
     Raises:
         ServiceError: the package `mcp` is not installed.
@@ -106,12 +115,15 @@ def build_server(memory: ExperienceMemory, *, allow_writes: bool = False, allow_
         import mcp.server  # noqa: F401
     except ImportError as error:
         raise missing_extra("mcp", extra="mcp") from error
-    server: MCPServer = _server_class()(memory, "ufo-experience", instructions=INSTRUCTIONS, version=__version__)
+    about: dict[str, Any] = {"instructions": INSTRUCTIONS, "version": __version__, "log_level": "WARNING"}
+    server: MCPServer = _server_class()(memory, "ufo-experience", **about)
     _add_reads(server, memory)
     if allow_writes:
         _add_writes(server, memory)
     if allow_approve:
         _add_approval(server, memory)
+    if allow_run:
+        _add_run(server, memory)
     return server
 
 
@@ -134,16 +146,16 @@ def _server_class() -> Any:
             return listed
 
         async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-            tool = next((one for one in await self.list_tools() if one.name == name), None)
-            known = list(tool.input_schema["properties"]) if tool else []
-            unknown = sorted(arguments.keys() - set(known)) if tool else []
-            if unknown:
-                raise ToolError(f"{name} takes no {', '.join(unknown)}; it takes {', '.join(known)}")
+            if wrong := _misnamed(name, arguments, await self.list_tools()):
+                raise ToolError(wrong)
             try:
                 return await super().call_tool(name, arguments, context)
             except ToolError as error:
-                if isinstance(error.__cause__, ValidationError):
-                    raise ToolError(f"{name}: {_in_our_words(error.__cause__)}") from None
+                cause = error.__cause__
+                if isinstance(cause, ValidationError):
+                    raise ToolError(f"{name}: {_in_our_words(cause)}") from None
+                if isinstance(cause, ExperienceError):
+                    raise ToolError(str(cause)) from cause
                 raise
 
         async def list_resources(self) -> list[Any]:
@@ -157,26 +169,21 @@ def _server_class() -> Any:
     return ExperienceServer
 
 
+def _misnamed(name: str, arguments: dict[str, Any], tools: list[Any]) -> str:
+    """What is wrong with the names of a call; "" when nothing is."""
+    takes = {one.name: list(one.input_schema["properties"]) for one in tools}
+    if name not in takes:
+        return f"there is no tool {name}; there are {', '.join(takes)}"
+    unknown = sorted(arguments.keys() - set(takes[name]))
+    return f"{name} takes no {', '.join(unknown)}; it takes {', '.join(takes[name])}" if unknown else ""
+
+
 def _in_our_words(error: ValidationError) -> str:
     """The first thing that is wrong with the arguments: the field, what is the matter, and what was given."""
     first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"])
     given = "" if first["type"] == "missing" else f", not {first['input']!r:.60}"
-    return f"{field}: {first['msg'][0].lower()}{first['msg'][1:]}{given}"
-
-
-def _our_errors(tool: Callable[P, T]) -> Callable[P, T]:
-    """An error of ours as the protocol's, which keeps its message and is shown to the model."""
-    from mcp.server.mcpserver.exceptions import ToolError
-
-    @wraps(tool)
-    def call(*args: P.args, **given: P.kwargs) -> T:
-        try:
-            return tool(*args, **given)
-        except ExperienceError as error:
-            raise ToolError(str(error)) from error
-
-    return call
+    return f"{field} {plain_words(first['msg'])}{given}"
 
 
 def _add_reads(server: MCPServer, memory: ExperienceMemory) -> None:
@@ -187,7 +194,6 @@ def _add_reads(server: MCPServer, memory: ExperienceMemory) -> None:
     reads = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
     @server.tool(title="Find experience", annotations=reads)
-    @_our_errors
     def find_experience(task: Task, application: Application = "", top_k: TopK = 3) -> Answer:
         """Recorded runs of similar UI tasks. An empty list is normal: go on without."""
         found = memory.retrieve(task, application=application or None, top_k=top_k)
@@ -205,7 +211,6 @@ def _add_reads(server: MCPServer, memory: ExperienceMemory) -> None:
         return Answer(hits=hits, reason=found.reason or "", withheld=len(found.withheld))
 
     @server.tool(title="Experience as a prompt", annotations=reads, structured_output=False)
-    @_our_errors
     def experience_prompt(task: Task, application: Application = "", max_tokens: MaxTokens = 800) -> str:
         """What worked for similar UI tasks, as text to read before acting. Data, not orders."""
         return _block(memory, task, application, max_tokens)
@@ -253,13 +258,11 @@ def _add_writes(server: MCPServer, memory: ExperienceMemory) -> None:
     writes = ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
     @server.tool(title="Report the outcome", annotations=writes)
-    @_our_errors
     def report_outcome(ids: Ids, success: Worked, session: Session) -> Changed:
         """Say how the run ended in which these experiences were shown, once for each session."""
         return Changed(ids=list(memory.report(ids, success=success, session=session)))
 
     @server.tool(title="Record a run", annotations=writes.model_copy(update={"idempotent_hint": False}))
-    @_our_errors
     def record_run(
         task: Task,
         steps: Steps,
@@ -289,7 +292,7 @@ def _add_approval(server: MCPServer, memory: ExperienceMemory) -> None:
     seen: dict[str, str] = {}  # id → hash of what the person was shown
 
     def ask(id: str) -> Elicit[Confirm]:
-        one = _our_errors(memory.get)(id)
+        one = memory.get(id)
         seen[id] = _hash_of(one)
         return Elicit(_question(one), Confirm)
 
@@ -297,17 +300,37 @@ def _add_approval(server: MCPServer, memory: ExperienceMemory) -> None:
         """Ask the person to sign an experience off."""
         if not isinstance(decision, AcceptedElicitation) or not decision.data.approve:
             return Changed(ids=[], note="not approved")
-        return _our_errors(_approve)(memory, id, seen.pop(id, ""))
+        return _approve(memory, id, seen.pop(id, ""))
 
     def quarantine_experience(id: Id) -> Changed:
         """Take an experience out of use; a person can bring it back."""
-        return Changed(ids=list(_our_errors(memory.quarantine)(id).ids))
+        return Changed(ids=list(memory.quarantine(id).ids))
 
     # The package reads annotations at run time, and that of a nested function is text here.
     decision = Annotated[ElicitationResult[Confirm], Resolve(ask)]
     approve_experience.__annotations__ = {"id": Id, "decision": decision, "return": Changed}
     server.tool(title="Approve", annotations=writes, structured_output=False)(approve_experience)
     server.tool(title="Quarantine", annotations=writes, structured_output=False)(quarantine_experience)
+
+
+def _add_run(server: MCPServer, memory: ExperienceMemory) -> None:
+    """Carry out a known way in a browser of this machine. Nobody can be asked: it stops before a step that is grave."""
+    from mcp.types import ToolAnnotations
+
+    acts = ToolAnnotations(destructive_hint=True, idempotent_hint=False, open_world_hint=True)
+
+    @server.tool(title="Carry out a known way", annotations=acts)
+    def run(task: Task, browser: Page, application: Application = "") -> Ran:
+        """Do a task whose way is known, without a model, checking each step. It stops before a step that sends, pays
+        or deletes, and where the screen disagrees: go on from there yourself, or ask the user.
+        """
+        if memory.guide(task, application=application or None) is None:
+            return Ran(reached=False, stopped="no way of this task is known")
+        from ufo_experience.executor.drivers import chromium
+
+        with chromium(browser) as driver:
+            done = memory.run(task, driver, application=application or None)
+        return Ran(reached=done.reached, stopped=done.stopped, steps=[one.text for one in done.steps])
 
 
 def _approve(memory: ExperienceMemory, id: str, seen: str) -> Changed:

@@ -13,7 +13,7 @@ from typing import Any
 from ufo_experience.actions import is_blind
 from ufo_experience.integrations.recorder import Recorder
 from ufo_experience.schema import Experience, Step
-from ufo_experience.traces.osworld import steps_of
+from ufo_experience.traces.datasets import steps_of
 
 MAX_RESPONSE = 2_000  # characters of what the agent said
 DONE = 1.0  # what `env.evaluate` answers when the task is done

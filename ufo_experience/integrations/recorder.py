@@ -15,19 +15,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, get_args
 
-from ufo_experience.errors import DataError, UsageError
+from ufo_experience.errors import DataError, UsageError, names_arguments
 from ufo_experience.ids import new_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redact import redact
 from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect
 from ufo_experience.session.files import append_line
-from ufo_experience.session.parts import SaveMode, SavePolicy
+from ufo_experience.session.parts import SavePolicy
 from ufo_experience.traces.calls import take_target
 from ufo_experience.traces.files import FINISHED
 from ufo_experience.traces.in_memory import JudgedBy, run_of
@@ -54,29 +54,12 @@ class Start:
     choices: tuple[Guide, ...] = ()
 
 
-class _Silently:
-    """Keeps a fault of memory from the host. What the caller did wrong, and what stops the program, passes."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    def __enter__(self) -> None:
-        """Begin work that may fail."""
-
-    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> bool:
-        wrong = isinstance(fault, UsageError) or (isinstance(fault, DataError) and fault.code in _WRONG)
-        if wrong or not isinstance(fault, Exception):
-            return False
-        self._recorder.fault = fault
-        _log.warning("memory is silent for the rest of this run: %s: %s", type(fault).__name__, fault)
-        return True
-
-
+@names_arguments
 class Recorder:
     """Records the runs of one agent, one after another. Not for several runs at once: make one for each.
 
     Args:
-        memory: where runs are learned, and asked for.
+        memory: where runs are learned, and asked for; or the place of a store.
         logs: folder for the logs of the runs (without: none is written, and a crash loses the run).
         save: which runs are learned: a mode of UFO's SAVE_EXPERIENCE ("always", "auto", "always_not") or a policy.
         max_tokens: of the block (default: the memory's).
@@ -84,17 +67,19 @@ class Recorder:
 
     def __init__(
         self,
-        memory: ExperienceMemory,
+        memory: ExperienceMemory | str | Path,
         *,
         logs: str | Path | None = None,
-        save: str | SavePolicy = SaveMode.ALWAYS.value,
+        save: str | SavePolicy = "always",
         max_tokens: int | None = None,
     ) -> None:
-        self.memory = memory
-        self.policy = save if isinstance(save, SavePolicy) else SavePolicy.of(save)
+        opened = ExperienceMemory(memory) if isinstance(memory, (str, Path)) else memory
+        self.memory: ExperienceMemory = expect(ExperienceMemory, opened, "memory")
+        self.policy = save if isinstance(save, SavePolicy) else SavePolicy(save)
         self._folder = None if logs is None else Path(logs)
         self._max_tokens = max_tokens
         self._begin("", None)
+        self._is_begun = False
 
     def _begin(self, task: str, application: str | None) -> None:
         self.task, self.application = task, application
@@ -102,7 +87,7 @@ class Recorder:
         self.shown: tuple[str, ...] = ()
         self._lessons: tuple[str, ...] = ()
         self.fault: Exception | None = None
-        self._is_finished = False
+        self._is_begun, self._is_finished = True, False
         self._steps: list[dict[str, Any]] = []
 
     def start(self, task: str, application: str | None = None, *, guide: bool = False) -> Start:
@@ -111,7 +96,7 @@ class Recorder:
         way: Guide | None = None
         choices: tuple[Guide, ...] = ()
         block = ""
-        with _Silently(self):
+        with self._silently():
             found = self.memory.retrieve(task, application=application)
             shown = self.memory.build_prompt(task, found, max_tokens=self._max_tokens)
             block, self.shown, self._lessons = shown.text, tuple(shown.ids), shown.lessons
@@ -142,7 +127,7 @@ class Recorder:
         changed nothing are found. What is typed into a `secret` control is kept nowhere.
 
         Raises:
-            UsageError: an argument is of the wrong kind; it is named.
+            UsageError: an argument is of the wrong kind (it is named), or no run has begun.
         """
         texts = {"control_type": control_type, "within": within, "error": error, "application": application}
         given = {
@@ -155,18 +140,34 @@ class Recorder:
             "controls": _in_view(controls),
             "is_password": expect(bool, secret, "secret") or None,
         }
+        self._expect_begun()
         if self.fault is not None or len(self._steps) >= MAX_STEPS:
             return
         given = {"application": self.application} | given
         self._steps.append({name: value for name, value in given.items() if value not in (None, "", {}, [])})
         if self._folder is not None:
-            with _Silently(self):
+            with self._silently():
                 self._write()
+
+    def _expect_begun(self) -> None:
+        if not self._is_begun:
+            raise UsageError("no run has begun: recorder.start(task) comes first")
+
+    @contextmanager
+    def _silently(self) -> Iterator[None]:
+        """Keep a fault of memory from the host. What the caller did wrong, and what stops the program, passes."""
+        try:
+            yield
+        except Exception as fault:
+            if isinstance(fault, UsageError) or (isinstance(fault, DataError) and fault.code in _WRONG):
+                raise
+            self.fault = fault
+            _log.warning("memory is silent for the rest of this run: %s: %s", type(fault).__name__, fault)
 
     def attempt(self, work: Callable[[], None]) -> None:
         """Do what memory needs in the host's loop under the same rule: a fault is logged, and memory is silent."""
         if self.fault is None:
-            with _Silently(self):
+            with self._silently():
                 work()
 
     def call(
@@ -176,7 +177,7 @@ class Recorder:
         given = _arguments(arguments)
         target, role = take_target(given, expect(str, name, "name"))
         answer = ""
-        with _Silently(self):  # whatever a host's tool gives, its text is asked for here
+        with self._silently():  # whatever a host's tool gives, its text is asked for here
             answer = str(result)[:MAX_RESULT]
         self.step(name, target, given, result=answer, control_type=role or None, error=error)
 
@@ -205,10 +206,11 @@ class Recorder:
             expect(bool, success, "success")
         if judge is not None and judge not in get_args(JudgedBy):
             raise UsageError(f"judge is one of user, program, model, agent, not {judge!r}")
+        self._expect_begun()
         told = {"score": score, "failure_reason": reason, "tokens": tokens, "cost": cost, "wordings": wordings}
         made = None
         if self.fault is None:
-            with _Silently(self):
+            with self._silently():
                 made = self._learn(success, judge, **told)
         if made is not None and success and judge in (None, "agent"):
             _log.warning(
@@ -216,7 +218,7 @@ class Recorder:
                 'finish(success=True, judge="program"), or afterwards: ufo-experience judge %s --success',
                 made.id[:8],
             )
-        with _Silently(self):
+        with self._silently():
             self._close_log()
         return made
 

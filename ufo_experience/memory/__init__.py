@@ -16,15 +16,17 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
+from ufo_experience.embed import expect_known
 from ufo_experience.embed.base import Embedder
-from ufo_experience.errors import UsageError
+from ufo_experience.errors import UsageError, names_arguments
 from ufo_experience.index.base import Filter, Progress
 from ufo_experience.memory.parts import Parts
-from ufo_experience.memory.upkeep import Records, Upkeep
+from ufo_experience.memory.upkeep import Upkeep
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
 from ufo_experience.redact import redact_json, redact_text
@@ -49,7 +51,6 @@ if TYPE_CHECKING:
     from ufo_experience.procedure.guide import Guide
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieve.calibration import Calibration
-    from ufo_experience.retrieve.on_screen import OnScreen
     from ufo_experience.traces.draft import LogGaps
     from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
 
@@ -64,6 +65,7 @@ MOST_TASKS = 64  # of one application, whose beginnings are compared
 _log = logging.getLogger(__name__)
 
 
+@names_arguments
 class ExperienceMemory(Upkeep):
     """A store, its index and the stages around them. Safe to use from many threads; `with` closes it at the end."""
 
@@ -91,6 +93,7 @@ class ExperienceMemory(Upkeep):
         spec = embedder if isinstance(embedder, str) else None
         where = str(location) if isinstance(location, (str, Path)) else getattr(location, "location", None)
         base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold)
+        expect_known(base.embedder)
         if location is None or isinstance(location, (str, Path)):
             most, network = base.max_records_per_author, base.allow_network_store
             location = open_store(base.db, create=create, network=network, max_per_author=most)
@@ -172,7 +175,7 @@ class ExperienceMemory(Upkeep):
                 force=force,
                 index=self.parts.index,
                 keep_observations=self.settings.keep_observations,
-                earlier_versions=self._earlier_versions,
+                earlier_versions=partial(self._runs_of, every=True),  # an earlier reading of the same log among them
                 progress=progress,
                 **lacking,
             )
@@ -187,10 +190,6 @@ class ExperienceMemory(Upkeep):
         if report.failed and not (report.read or report.added or report.known):
             _log.warning("nothing was read; %s: %s", *report.failed[0])
         return report
-
-    def _earlier_versions(self, one: Experience) -> Records:
-        """The stored runs of the same task, among which may be an earlier reading of the same log."""
-        return self._runs_of(one, every=True)
 
     def _judge_known(self, known: Ids, success: bool) -> Ids:
         """Judge what was stored before and nobody judged, unless the log says the contrary; returns the ids."""
@@ -232,7 +231,7 @@ class ExperienceMemory(Upkeep):
             DataError: a field is wrong; it is named.
             DataError: nothing can be learned from it (`E_EMPTY`).
         """
-        from ufo_experience.ingest import Constants, learn
+        from ufo_experience.ingest import Constants, learn, unfollowable
         from ufo_experience.summarize import open_summarizer
         from ufo_experience.traces.in_memory import judged_run
 
@@ -243,16 +242,13 @@ class ExperienceMemory(Upkeep):
         experience = learn(run, engine, key=self.store.key(), constants=constants, trust=level, wordings=wordings)
         with span("create_memory", records=1):
             self.take_in([experience])
-        return self.store.get(experience.id)
+        stored = self.store.get(experience.id)
+        if why := unfollowable(stored):
+            _log.warning("%s", why)
+        return stored
 
     def judge(
-        self,
-        id: str,
-        *,
-        success: bool,
-        judge: Judge = "user",
-        score: float | None = None,
-        reason: str | None = None,
+        self, id: str, *, success: bool, judge: Judge = "user", score: float | None = None, reason: str | None = None
     ) -> Experience:
         """Say how a run ended that nobody had judged, or that was judged wrongly; returns the record as it is now.
 
@@ -263,6 +259,8 @@ class ExperienceMemory(Upkeep):
             NotFoundError, UsageError: no record, or several, have an id that begins so.
         """
         expect(bool, success, "success")
+        if judge not in get_args(Judge):
+            raise UsageError(f"judge is one of {', '.join(get_args(Judge))}, not {judge!r}")
         said = {"success": success, "judge": judge, "score": score, "reason": redact_text(reason) if reason else None}
         verdict = validate(Verdict, {**said, "judged_at": datetime.now(timezone.utc)})
         (full,) = resolve(self.store, [id])
@@ -287,10 +285,9 @@ class ExperienceMemory(Upkeep):
         """The experiences that help with `task`: a sequence of hits, best first; see `Retriever.retrieve`.
 
         `threshold` None means the setting `threshold`, else the one calibrated for the embedder in use, else
-        0.75. `near` asks for so many of the
-        best below it, too. `only` are ids: no other record answers, and they are ranked among themselves. `controls`
-        are those in view (as for `Guide.next`), `done` the names of those acted on so far: among equals the way comes
-        first whose next target is on the screen.
+        0.75. `near` asks for so many of the best below it, too. `only` are ids: no other record answers, and they are
+        ranked among themselves. `controls` are those in view (as for `Guide.next`), `done` the names of those acted on
+        so far: among equals the way comes first whose next target is on the screen.
         """
         expect(str, task, "task")
         for name, given in (("application", application), ("env", env)):
@@ -299,7 +296,11 @@ class ExperienceMemory(Upkeep):
         least = own if threshold is None else threshold
         k = self.settings.top_k if top_k is None else top_k
         among = None if only is None else frozenset(only)
-        screen = None if controls is None else _on_screen(controls, done, application)
+        screen = None
+        if controls is not None:
+            from ufo_experience.procedure.screen import in_view
+
+            screen = in_view(controls, done, application)
         query = Query(task, application, env, k, least, exclude_session, among, near, screen)
         with span("search_memory", top_k=k) as told:
             found = self.parts.retriever.retrieve(query)
@@ -365,12 +366,7 @@ class ExperienceMemory(Upkeep):
             log.unanswered(task, found)
 
     def guide(
-        self,
-        task: str,
-        *,
-        application: str | None = None,
-        hits: Sequence[Hit] | None = None,
-        proven_after: int = 0,
+        self, task: str, *, application: str | None = None, hits: Sequence[Hit] | None = None, proven_after: int = 0
     ) -> Guide | None:
         """A guide along the best known way for `task`; None when nothing is known well enough to be followed.
 
@@ -424,26 +420,28 @@ class ExperienceMemory(Upkeep):
                 in the address of the page. A run that it confirms is credited, and a way that was healed is stored as
                 it is now; a way that it refused is not carried out again before it has helped.
         """
-        from ufo_experience.executor import Executor, nothing_known
+        from ufo_experience.executor import Executor
 
-        guide = self.guide(task, application=application)
+        found = self.retrieve(task, application=application)
+        guide = self.guide(task, hits=found)
         if guide is None:
-            return nothing_known(task, self.retrieve(task, application=application).reason or "no way can be followed")
+            return _no_way(task, found)
         with span("execute_procedure") as told:
             done = Executor(guide, driver, ask=ask, agent=agent, check=check, progress=progress).run()
-            told.set(**_told_of(done))
+            told.set(checked=done.checked, healed=bool(done.healed))
         return self._settle_run(done)
 
     async def arun(self, task: str, driver: Driver, *, application: str | None = None, **options: Any) -> Execution:
         """`run` on an event loop; the methods of the driver may be coroutines, as those of `UfoDriver`."""
-        from ufo_experience.executor import Executor, nothing_known
+        from ufo_experience.executor import Executor
 
-        guide = await asyncio.to_thread(self.guide, task, application=application)
+        found = await asyncio.to_thread(self.retrieve, task, application=application)
+        guide = await asyncio.to_thread(self.guide, task, hits=found)
         if guide is None:
-            return nothing_known(task, "no way of this task can be followed")
+            return _no_way(task, found)
         with span("execute_procedure") as told:
             done = await Executor(guide, driver, **options).arun()
-            told.set(**_told_of(done))
+            told.set(checked=done.checked, healed=bool(done.healed))
         return await asyncio.to_thread(self._settle_run, done)
 
     def _settle_run(self, done: Execution) -> Execution:
@@ -561,14 +559,10 @@ class ExperienceMemory(Upkeep):
         return recommend([hit.experience for hit in hits], k_actions=k_actions)
 
 
-def _told_of(done: Execution) -> dict[str, bool | None]:
-    return {"checked": done.checked, "healed": bool(done.healed)}
+def _no_way(task: str, found: Retrieval) -> Execution:
+    from ufo_experience.executor import nothing_known
 
-
-def _on_screen(controls: Iterable[Any], done: Iterable[str], application: str | None) -> OnScreen:
-    from ufo_experience.procedure.screen import in_view
-
-    return in_view(controls, done, application)
+    return nothing_known(task, found.reason or "no way can be followed")
 
 
 def _id(one: Hit | Experience | str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -54,13 +54,9 @@ class Parts:
                 self._services[provider] = Service(access, ledger=ledger)
             return self._services[provider]
 
-    @contextmanager
-    def waiting(self, seconds: float) -> Iterator[None]:
+    def waiting(self, seconds: float) -> AbstractContextManager[Any]:
         """Let a job outlast an outage of its service."""
-        with ExitStack() as stack:
-            if seconds > 0:
-                stack.enter_context(self.service().waiting(seconds))
-            yield
+        return self.service().waiting(seconds) if seconds > 0 else nullcontext()
 
     def embedder(self) -> Embedder:
         """The embedder in use: the one asked for, else the index's, else OpenAI's with a key, else hashing."""
@@ -78,9 +74,14 @@ class Parts:
 
     @contextmanager
     def rebuilding(self) -> Iterator[None]:
-        """While the index is made again it takes on the embedder in use, whichever it had."""
+        """While the index is made again it takes on the embedder in use, whichever it had.
+
+        One that cannot answer is found out first: the index stays as it was.
+        """
         before, self._is_checked = self._is_checked, True
         try:
+            if self.index.embedder_name() not in (None, self.embedder().name):
+                self.embedder().embed(["ready"])
             yield
         except BaseException:
             self._is_checked = before

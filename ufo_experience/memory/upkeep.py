@@ -8,7 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
-from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, StorageError, UsageError
+from ufo_experience.errors import (
+    DataError,
+    LockedError,
+    NotFoundError,
+    ServiceError,
+    StorageError,
+    UsageError,
+    names_arguments,
+)
 from ufo_experience.index.base import IndexReport, Progress, row_of
 from ufo_experience.memory.parts import Parts
 from ufo_experience.prompt.audit import FILE as AUDIT
@@ -42,6 +50,7 @@ MOST_RUNS = 16  # of one task, that are compared for its procedure
 _log = logging.getLogger(__name__)
 
 
+@names_arguments
 class Upkeep:
     """What the owner of a store does with it, whatever the records are used for."""
 

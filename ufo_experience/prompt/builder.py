@@ -258,7 +258,7 @@ def _ufo_example(way: Procedure) -> dict[str, Any]:
 
 def _added(shown: Sequence[Any], nonce: str, format: Format) -> str:
     if format == "ufo":
-        return json.dumps(shown, ensure_ascii=False)
+        return json.dumps(shown)  # as UFO writes them into its prompt: escapes count
     return frame(shown, nonce) if format == "messages" else f"\n\n{frame(shown, nonce)}"
 
 

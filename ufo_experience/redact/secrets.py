@@ -1,17 +1,23 @@
-"""Secrets in running text: by their shape, by where they stand, or because a word introduces them.
+"""Secrets in running text: by their shape, or because a word introduces them.
 
-`secrets.txt` holds every shape and every word; this module holds the rules. A word such as "password" or "code"
-introduces what stands near it in its line; the weaker the word, the more must be said ("is", a colon, quotes) and the
-more the candidate must look chosen (`tokens.py`). Every pattern is bounded: the time is linear in the text.
+A word such as "password" or "code" introduces what stands near it. How near it must stand depends on the word and on
+how much the candidate looks chosen: `TAKES` is the whole rule.
+
+    the login is mintVelvet88     said, and words put together
+    PIN for the door: 4471        a number in the sentence of a PIN
+    password has 8 characters     nothing looks chosen
+
+`secrets.txt` holds every shape and every word. Every pattern is bounded: the time is linear in the text.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,27 +25,65 @@ from ufo_experience.redact import tokens
 from ufo_experience.request import on_forgetting
 
 WINDOW = 96  # characters around a word that introduces a secret, within its line
+SAID, NEXT, SAME_SENTENCE, SAME_LINE, FAR = 4, 3, 2, 1, 0  # how near a candidate stands
+TAKES = {  # by section of words: what is a secret, and how near it must stand at least
+    "password": {
+        "mixed": SAME_LINE, "cited": SAME_SENTENCE, "told": NEXT, "numbered": NEXT, "number": NEXT, "lone": SAID,
+        "words": SAID,
+    },
+    "code": {"number": SAME_SENTENCE, "groups": SAME_SENTENCE, "cited": SAME_SENTENCE},
+    "phrase": {"cited": SAME_SENTENCE, "told": SAID, "numbered": SAID, "words": SAID},
+    "key": {"odd": NEXT, "groups": NEXT},
+    "lock": {"odd": NEXT, "number": NEXT, "lettered": SAID},
+    "paper": {"groups": SAID, "number": SAID},
+}  # fmt: skip
 _REMEMBERED, _LONGEST_REMEMBERED = 1_024, 1_000  # texts, and their characters: labels and tasks come again and again
 _LONGEST_KEY = 160  # longer runs are data
+_WALLET = 11  # words of the shortest phrase that brings back a wallet
+_AROUND = "\"'“”„‘’«»「」『』`<>.?…()[]{}:"
 
 _RUN = re.compile(r"[A-Za-z0-9_+~%-]{20,400}")
 _TOKEN = re.compile(r"[^\s\"'`“”‘’<>«»|,;]{8,400}")
-_WALLET = 11  # words of the shortest phrase that brings back a wallet
 _SHORT_WORDS = re.compile(r"(?<!\w)(?:(?:\d{1,2}[.)] ?)?[a-z]{3,8}(?: {1,2}|$|\b)){11,40}")
-_UUID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
-_DIGEST = re.compile(r"[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")  # of contents: too common
+_KNOWN_ID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
 _NAMED_ID = re.compile(  # an id, a checksum or a document within an address
     r"(?i)(?:sha-?\d|md5|checksum|hash|commit|digest|etag|revision|fingerprint|prüfsumme"
     r"|[-_ ]id)[\"']?\s?[:=]?\s?[\"']?$"
     r"|[\w-]\.[a-z]{2,12}/(?:[a-z]{1,16}/){0,2}(?:d|e|document|file|folders?|spreadsheets|v|watch|p|id)/$"
 )
-_OTHER_NUMBER = re.compile(
-    r"(?i)\b(?:invoice|order|tracking|ticket|serial|isbn|imei|ean|upc|barcode|sku|part|case|receipt|shipment"
-    r"|reference"
-    r"|ref|po|timestamp|transaction|batch|article|parcel|rechnung|bestellung)\b(?:[ _-]?(?:number|no|nr|id"
-    r"|code))?\W{0,6}$"
+_WORD = re.compile('[^\\s,;、。，；：="<>\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{4,80}')
+_NUMBER = re.compile(  # of three digits or more, no year, no amount, no part of an address
+    r"(?<![A-Za-z\d_.,+#/-])(?<!host:)(?:[A-Z]-(?=\d{4}))?(?!(?:19|20)\d\d(?![\d*#])|\d{4}-\d\d-\d\d)"
+    r"\d(?:[ -]?\d){2,8}[*#]?(?![A-Za-z\d_%°€$£]|[.,:/-]\d)"
 )
-_AROUND = "\"'“”„‘’«»「」『』`<>.?…()[]{}:"
+_GROUPS = re.compile(  # of a code: parted by blanks, each with a digit, or by hyphens, or one alone
+    r"(?<![\w-])(?:(?=[A-Za-z]{0,7}\d)[A-Za-z0-9]{3,8}(?: (?=[A-Za-z]{0,7}\d)[A-Za-z0-9]{2,8}){1,7}"
+    r"|(?=[A-Za-z-]{0,20}\d)[A-Za-z0-9]{2,8}(?:-[A-Za-z0-9]{1,8}){1,7}"
+    r"|(?=[A-Z]{0,9}\d|\d{0,9}[A-Z]|[a-z]{0,12}\d)[A-Za-z\d]{5,24})(?![\w-]|\.\d)"
+)
+_LETTERED = re.compile(r"(?<![\w-])(?=[A-Z]{0,3}\d)(?=\d{0,6}[A-Z])[A-Z\d]{5,8}(?![\w-])")
+_CITED = re.compile(
+    r"(?:(?<=[“„«「『])|(?<=[\s(:][\"'‘]))(?![ ,;.:])[^\n\"“”„«»「」『』’']{1,60}(?=[”“»」』]|[\"'’](?!\w))"
+)
+_WORDS = re.compile(
+    r"(?:(?<=[:=–—?>]\s)|(?<=\b(?:is|es|as)\s)|(?<=\b(?:ist|est|are)\s)|(?<=\bè\s))"
+    r"[^\W\d_]{2,16}(?:[ -][^\W_]{1,16}){2,23}(?=[ \t]{0,2}(?:[.,;!(–—-]|$))"
+)
+_ASSIGNED = re.compile(  # the rest of a name, then its value: `_PASSWORD = "…"`, `Token": "…"`, `--auth-key …`
+    r"[\w.-]{0,24}\\?[\"'\]]{0,2}(?P<sign>\s{0,3}(?:=>|:=|=(?!=)|:|>(?=[^<\n]{3,80}</))\s{0,3}|\s)\\?"
+    r"(?:\"(?P<a>[^\"\n\\]{3,400})|'(?P<b>[^'\n\\]{3,400})|(?P<c>[^\s\"'<>,;{}\[\]&]{3,400}))"
+)
+_GOES_ON = re.compile(
+    r"(?i)(?:[_-][a-z]{1,16}){0,3}[_-](?:length|min|max|policy|age|days|count|size|attempts?|expiry|expires"
+    r"|timeout|enabled|required|type|format|field|label|hint|reset|url|path|file)[\"']?\s?[:=]"
+)
+_PLAIN = re.compile(r"[^\"“„«「『‘'=<>{}()]{0,40}$")
+_OPTION = re.compile(r"(?<!\S)[-/][\w-]{0,38}$")
+_DIGIT = re.compile(r"\d")
+_SENTENCE_ENDS = re.compile(r"[.!?]\s|[。！？\n]")
+_ENDS_CLAUSE = re.compile(r"[\"'”’»)]{0,2}[ \t]{0,2}(?:[.,;!)](?!\w)|$|(?:and|then|und|dann|et|puis|y|e|an|ein)\b)")
+_LETTERS = re.compile(r"[^\W\d_]*")
+_SPACELESS = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")  # nothing tells where a word begins
 
 
 class Finding(NamedTuple):
@@ -50,19 +94,20 @@ class Finding(NamedTuple):
     kind: str
 
 
-class _Rule(NamedTuple):
-    """What a word introduces: what stands between, the candidate, and what it must look like."""
+class _Candidate(NamedTuple):
+    """What a word may introduce; a word that looks chosen in several ways is several candidates."""
 
-    between: re.Pattern[str]
-    candidate: re.Pattern[str]
-    is_word: bool  # the candidate may be in quotes and brackets
-    accepts: Callable[[str], bool]
+    start: int
+    end: int
     kind: str
-    most: int  # candidates looked at
-    before: bool  # the candidate stands in front of the word
 
 
-_Checks = dict[str, Callable[[str], bool]]
+class _Noun(NamedTuple):
+    """Where a word of a section stands."""
+
+    start: int
+    end: int
+    section: str
 
 
 class _Data(NamedTuple):
@@ -70,53 +115,49 @@ class _Data(NamedTuple):
 
     shapes: tuple[tuple[str, Callable[[str], bool], re.Pattern[str]], ...]
     nouns: tuple[tuple[str, str, bool, bool], ...]  # word, section, may begin and may end inside a word
-    rules: dict[str, list[_Rule]]  # by section
+    said: re.Pattern[str]  # what says that now it comes: "is", a colon
+    only: re.Pattern[str]  # what may stand before that: "for the printer"
+    asked: re.Pattern[str]  # what asks for it right away: "with the password X"
+    named: re.Pattern[str]  # what stands behind a secret: "X as the password"
+    digits: re.Pattern[str]  # spelled
     other: frozenset[str]
     prose: frozenset[str]
-    said: tuple[str, ...]
+    described: tuple[str, ...]
 
 
 @cache
 def data() -> _Data:
-    """Shapes, words and rules, read when they are first needed."""
+    """Shapes and words, read when they are first needed."""
     sections: dict[str, list[str]] = {}
     for line in Path(__file__).with_name("secrets.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
             lines = sections.setdefault(line.strip("[]"), [])
         elif line.strip() and not line.startswith("#"):
             lines.append(line)
-    shapes, parts, rules = (sections.pop(name) for name in ("shapes", "parts", "rules"))
+    split = [tuple(part.strip() for part in line.split("|", 2)) for line in sections.pop("shapes")]
     words = {name: [w.strip() for w in ",".join(lines).split(",") if w.strip()] for name, lines in sections.items()}
-    other, prose, said = (words.pop(name) for name in ("other", "prose", "said"))
+    other, prose, described, said, names, for_, digits = (
+        words.pop(name) for name in ("other", "prose", "described", "is", "as", "for", "digits")
+    )
     nouns = [
         (word.strip("*"), name, word.startswith("*") or _is_spaceless(word), word.endswith("*") or _is_spaceless(word))
         for name, listed in words.items()
         for word in listed
     ]
-    checks = tokens.CHECKS | {"lone": _is_lone, "phrase": _is_phrase}
-    split = [tuple(part.strip() for part in line.split("|", 2)) for line in shapes]
+    spoken = "|".join(map(re.escape, filter(str.isascii, said)))
+    signs = "|".join([*(word for word in said if not word.isascii()), "[:=→»–—]", "[-=]>", "(?<=\\s)-"])
     return _Data(
-        tuple((kind, checks[check], re.compile(pattern)) for kind, check, pattern in split),
+        tuple((kind, tokens.CHECKS[check], re.compile(pattern)) for kind, check, pattern in split),
         tuple(nouns),
-        _rules(parts, rules, checks),
+        re.compile(rf"(?i)(?:\b(?:{spoken})\b|{signs}):?[ \t]{{0,3}}[\"'“„«「『‘\[(<]{{0,2}}$"),
+        re.compile(rf"(?i)[\"'”’»]?[ \t]{{0,2}}(?:(?:{'|'.join(for_)}|{spoken}) [^\n.!?:=]{{1,32}})?$"),
+        re.compile(rf"(?i)\b(?:{spoken}|and|und|et|e|y) (?:[^\W\d_]{{1,4}} )?$"),
+        re.compile(rf"(?i)^[\"'”’»)\].]{{0,2}} (?:{'|'.join(names)}|–|-|=|:) (?:[^\s\d]{{1,12}} ){{0,3}}$"),
+        re.compile(rf"(?i)\b(?:(?:{'|'.join(digits)})[ ,-]{{1,2}}){{2,9}}(?:{'|'.join(digits)})\b"),
         frozenset(other),
         frozenset(prose),
-        tuple(said),
+        tuple(described),
     )
-
-
-def _rules(parts: Sequence[str], rules: Sequence[str], checks: _Checks) -> dict[str, list[_Rule]]:
-    spelled = {name.strip(): pattern.removeprefix(" ") for name, _, pattern in (line.partition("|") for line in parts)}
-    compiled = {name: re.compile(pattern.replace("{is}", spelled["is"])) for name, pattern in spelled.items()}
-    found: dict[str, list[_Rule]] = {}
-    for line in rules:
-        sections, between, candidate, check, kind, most, *before = (part.strip() for part in line.split("|"))
-        rule = _Rule(
-            compiled[between], compiled[candidate], candidate == "word", checks[check], kind, int(most), bool(before)
-        )
-        for section in sections.split():
-            found.setdefault(section, []).append(rule)
-    return found
 
 
 def find_secrets(text: str) -> list[Finding]:
@@ -131,7 +172,7 @@ def find_shapes(text: str) -> list[Finding]:
 
 def _found(text: str) -> tuple[Finding, ...]:
     plain, places = _visible(text)
-    found = _apart(chain(_shapes(plain), _tokens(plain), _introduced(plain)))
+    found = _apart(chain(_shapes(plain), _generated(plain), _strong(plain), _wallets(plain), _introduced(plain)))
     return tuple(Finding(places[one.start], places[one.end - 1] + 1, one.kind) for one in found)
 
 
@@ -158,33 +199,39 @@ def _visible(text: str) -> tuple[str, list[int] | range]:
     return "".join(text[place] for place in places), places
 
 
+# ---- by themselves ----
+
+
 def _shapes(text: str) -> Iterator[Finding]:
     for kind, accepts, pattern in data().shapes:
         for match in pattern.finditer(text):
-            group = match.lastgroup or 0
-            start, end = match.span(group)
-            numbered = kind in ("card", "ssn") and _OTHER_NUMBER.search(text, max(0, start - 40), start)
-            if accepts(text[start:end]) and not numbered:
+            start, end = match.span(match.lastgroup or 0)
+            if accepts(text[start:end]):
                 yield Finding(start, end, kind)
 
 
-def _tokens(text: str) -> Iterator[Finding]:
-    """What looks made by a machine, and words that only a password is made of."""
+def _generated(text: str) -> Iterator[Finding]:
+    """What looks made by a machine."""
     for match in _RUN.finditer(text):
         token = match[0].strip("-_+~%")
-        known = len(token) > _LONGEST_KEY or _UUID.search(token) or _DIGEST.fullmatch(token)
-        if (
-            not known
-            and tokens.is_generated(token)
-            and not _NAMED_ID.search(text, max(0, match.start() - 40), match.start())
-        ):
+        known = len(token) > _LONGEST_KEY or _KNOWN_ID.fullmatch(token)
+        named = _NAMED_ID.search(text, max(0, match.start() - 40), match.start())
+        if not known and not named and tokens.is_generated(token):
             yield Finding(match.start(), match.end(), "token")
+
+
+def _strong(text: str) -> Iterator[Finding]:
+    """Words that only a password is made of, also behind a name: `admin:…`, `admin/…`."""
     for match in _TOKEN.finditer(text):
         token = match[0].rstrip(".:!?)]}").lstrip("([{")
         end = match.start() + match[0].find(token) + len(token)
+        token = re.sub(r"^\w{1,24}[:/](?!/)", "", token)
         if not token.isalpha() and tokens.is_strong(token) and not re.match(r",\d", text[end:]):
             yield Finding(end - len(token), end, "password")
 
+
+def _wallets(text: str) -> Iterator[Finding]:
+    """Many short words that are no sentence bring back a wallet."""
     for match in _SHORT_WORDS.finditer(text) if len(text) >= 4 * _WALLET else ():
         words = list(re.finditer(r"[a-z]{3,8}", match[0]))
         for of_prose, run in groupby(words, lambda word: word[0] in data().prose):
@@ -193,34 +240,24 @@ def _tokens(text: str) -> Iterator[Finding]:
                 yield Finding(match.start() + group[0].start(), match.start() + group[-1].end(), "recovery phrase")
 
 
-def _is_lone(word: str) -> bool:
-    return tokens.is_lone(word, data().said)
-
-
-def _is_phrase(words: str) -> bool:
-    return data().prose.isdisjoint(words.casefold().split())
+# ---- introduced by a word ----
 
 
 def _introduced(text: str) -> Iterator[Finding]:
-    found = list(_nouns(text))
-    followed = {(start, section) for start, _, section in found}
-    for start, end, section in found:
-        if (end, section) in followed:  # the same kind of word once more: that one introduces what comes
+    nouns = list(_nouns(text))
+    candidates = sorted(_candidates(text)) if nouns else []
+    followed = {(one.start, one.section) for one in nouns}
+    for noun in nouns:
+        twice = (noun.end, noun.section) in followed  # the same kind of word once more: that one introduces what comes
+        if twice or _GOES_ON.match(text, noun.end) or _is_of_something_else(text, noun):
             continue
-        weak = section in ("lock", "key") and text[end : end + 1] == "_"  # the first word of a longer name
-        if not weak and not _GOES_ON.match(text, end) and not _is_of_something_else(text, start, end, section):
-            for rule in data().rules[section]:
-                yield from _near(text, start, end, rule)
+        yield from _assigned(text, noun)
+        if noun.section in TAKES:
+            yield from _near(text, noun, candidates)
+    yield from _columns(text, nouns)
 
 
-_GOES_ON = re.compile(
-    r"(?i)(?:[_-][a-z]{1,16}){0,3}[_-](?:length|min|max|policy|age|days|count|size|attempts?|expiry|expires"
-    r"|timeout|enabled|required|type|format|field|label|hint|reset|url|path|file)[\"']?\s?[:=]"
-)
-_LETTERS = re.compile(r"[^\W\d_]*")
-
-
-def _nouns(text: str) -> Iterator[tuple[int, int, str]]:
+def _nouns(text: str) -> Iterator[_Noun]:
     """Where a word of a section stands. A hyphen and an underscore are read as blanks."""
     small = text.lower()
     if len(small) != len(text):  # a letter whose small one is two: "İ"
@@ -232,7 +269,8 @@ def _nouns(text: str) -> Iterator[tuple[int, int, str]]:
             end = place + len(word)
             begins = inner_start or not _goes_on(small[place - 1 : place])
             if begins and (inner_end or not _goes_on(small[end : end + 1])):
-                yield place, _LETTERS.match(text, end).end() if inner_end and not _is_spaceless(word) else end, section  # type: ignore[union-attr]
+                rest = _LETTERS.match(text, end) if inner_end and not _is_spaceless(word) else None
+                yield _Noun(place, rest.end() if rest else end, section)
             place = small.find(word, end)
 
 
@@ -241,31 +279,115 @@ def _goes_on(letter: str) -> bool:
 
 
 def _is_spaceless(word: str) -> bool:
-    """True for scripts in which nothing tells where a word begins."""
-    return re.search("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]", word) is not None
+    return _SPACELESS.search(word) is not None
 
 
-def _is_of_something_else(text: str, start: int, end: int, section: str) -> bool:
+def _is_of_something_else(text: str, noun: _Noun) -> bool:
     """True for "error code", "code postal", "primary key"."""
-    if section == "phrase" or "pas" in text[start:end].lower():
+    if noun.section == "phrase" or "pas" in text[noun.start : noun.end].lower():
         return False
-    before = re.search(r"([^\W\d_]{1,16})[ _-]?$", text[max(0, start - 17) : start])
-    behind = re.match(r"[ _-]?([^\W\d_]{1,16})", text[end : end + 17])
+    before = re.search(r"([^\W\d_]{1,16})[ _-]?$", text[max(0, noun.start - 17) : noun.start])
+    behind = re.match(r"[ _-]?([^\W\d_]{1,16})", text[noun.end : noun.end + 17])
     return any(one is not None and one[1].casefold() in data().other for one in (before, behind))
 
 
-def _near(text: str, start: int, end: int, rule: _Rule) -> Iterator[Finding]:
-    """The candidates in the window of a word that are given, and look as they must."""
-    if rule.before:
-        left, right = max(text.rfind("\n", 0, start) + 1, start - WINDOW), start
-    else:
-        stop = text.find("\n", end, end + WINDOW)
-        left, right = end, stop if stop >= 0 else min(len(text), end + WINDOW)
-    for match in islice(rule.candidate.finditer(text, left, right), rule.most):
-        word = match[0].strip(_AROUND) if rule.is_word else match[0]
-        if not word or "://" in word or not rule.accepts(word):
+def _assigned(text: str, noun: _Noun) -> Iterator[Finding]:
+    """The value of a setting or an option that is called so: any where it must be a secret, else what looks chosen."""
+    match = _ASSIGNED.match(text, noun.end)
+    if match is None:
+        return
+    named = noun.section in ("password", "named")
+    quoted = match["c"] is None
+    if (
+        match["sign"].isspace()
+        and not (named and quoted)
+        and not _OPTION.search(text, max(0, noun.start - 40), noun.start)
+    ):
+        return
+    start, end = match.span(match.lastgroup or 0)
+    value = text[start:end].rstrip(".:")
+    sure = named and (quoted or "=" in match["sign"] or ">" in match["sign"])
+    chosen = tokens.is_random(value) or (named and tokens.is_told(value))
+    if (sure or chosen) and not tokens.is_stand_in(value) and "{{" not in value:
+        yield Finding(start, start + len(value), "token" if noun.section == "setting" else "password")
+
+
+def _candidates(text: str) -> Iterator[_Candidate]:
+    """All that may be a secret where a word says so."""
+    for match in _WORD.finditer(text):
+        word = match[0].strip(_AROUND)
+        start = match.start() + match[0].find(word)
+        if not word or "://" in word:
             continue
-        between = text[match.end() : start] if rule.before else text[end : match.start()]
-        if "{{" not in between and rule.between.search(between):
-            first = match.start() + match[0].find(word)
-            yield Finding(first, first + len(word), rule.kind)
+        for kind, holds in (
+            ("mixed", tokens.is_mixed),
+            ("told", tokens.is_told),
+            ("odd", tokens.is_odd),
+            ("numbered", tokens.is_given),
+        ):
+            if holds(word):
+                yield _Candidate(start, start + len(word), kind)
+        if tokens.is_lone(word, data().described) and _ENDS_CLAUSE.match(text, start + len(word)):
+            yield _Candidate(start, start + len(word), "lone")
+    for kind, pattern in (
+        ("number", _NUMBER),
+        ("number", data().digits),
+        ("groups", _GROUPS),
+        ("lettered", _LETTERED),
+        ("cited", _CITED),
+        ("words", _WORDS),
+    ):
+        for match in pattern.finditer(text):
+            if kind != "groups" or _DIGIT.search(match[0]):
+                yield _Candidate(match.start(), match.end(), kind)
+
+
+def _near(text: str, noun: _Noun, candidates: Sequence[_Candidate]) -> Iterator[Finding]:
+    """The candidates that stand as near to a word as they must."""
+    first = bisect_left(candidates, noun.start - WINDOW, key=lambda one: one.start)
+    for one in candidates[first:]:
+        if one.start > noun.end + WINDOW:
+            break
+        least = TAKES[noun.section].get(one.kind)
+        if least is None or _nearness(text, noun, one) < least:
+            continue
+        many = one.kind == "words" or (one.kind == "cited" and noun.section == "phrase")
+        if not many or data().prose.isdisjoint(text[one.start : one.end].casefold().split()):
+            yield Finding(one.start, one.end, "code" if one.kind in ("number", "groups", "lettered") else "password")
+
+
+def _nearness(text: str, noun: _Noun, one: _Candidate) -> int:
+    if one.end <= noun.start:
+        told = one.kind in ("told", "cited") if noun.section == "password" else one.kind == "number"
+        return SAID if told and data().named.search(text[one.end : noun.start]) else FAR
+    between = text[noun.end : one.start]
+    if one.start < noun.end or "{{" in between or between.count("\n") > 1:
+        return FAR
+    if "\n" in between:
+        return FAR if between.strip(" \t\n:[") else SAME_LINE  # a name, and its value below
+    if one.kind == "cited" and not _PLAIN.match(between[:-1]):
+        return SAME_LINE
+    said = data().said.search(between)
+    if one.kind in ("lone", "words") and said and not data().only.match(between[: said.start()]):
+        return SAME_LINE  # "the password policy is strict"
+    if said:
+        return SAID
+    if not between.strip(" \t\"'“„«「『‘[(" + (",;" if one.kind == "number" else "")):
+        return SAID if data().asked.search(text[: noun.start]) else NEXT
+    digits = one.kind == "number" and _DIGIT.search(between)
+    return SAME_LINE if digits or _SENTENCE_ENDS.search(between) else SAME_SENTENCE
+
+
+def _columns(text: str, nouns: Sequence[_Noun]) -> Iterator[Finding]:
+    """What stands in a table under the name of a password or a code."""
+    head, _, rest = text.partition("\n")
+    mark = next((one for one in ("\t", ";", "|", ",") if one in head), "")
+    heads = {head.count(mark, 0, one.start) for one in nouns if one.end <= len(head) and one.section != "lock"}
+    start = len(head) + 1
+    for line in rest.split("\n") if mark and heads else ():
+        cells = line.split(mark)
+        for column, cell in enumerate(cells if len(cells) == head.count(mark) + 1 else ()):
+            if column in heads and len(value := cell.strip()) >= 4 and not tokens.is_stand_in(value):
+                place = start + len(mark.join(cells[:column])) + (column > 0) + cell.find(value)
+                yield Finding(place, place + len(value), "password")
+        start += len(line) + 1

@@ -16,12 +16,12 @@ _SIGNS = frozenset("!#$%^&*~+=?@§|")
 _STAND_IN = re.compile(  # what stands in the place of a value: a variable, a template, stars, a call
     r"(?i)\W*(?:none|null|nil|true|false|undefined|password|passwd|secret|token|string|value|changeme|redacted)\W*$"
     r"|%\w{1,200}%$|%[-0-9.]{0,6}l?[a-z]$|\$\{?\w{1,200}\}?$|\$\(|<[^>]*>?$|\[[^\]]*\]?$|\{+[^}]*\}*$|\("
-    r"|[*•●.]{3}|x{3,}$"
+    r"|[*•●.]{3}|x{3,}$|[\w.]{1,60}\($"
     r"|(?:os|env|process|self|config|settings)[.\[]|\w{0,40}get\w{0,40}\(|your[-_ ]"
-    r"|(?-i:[a-z_][\w.]{0,60}\([\w.]{0,80}\)$)"
+    r"|[a-z_][\w.]{0,60}\([\w.]{0,80}\)$"
 )
 _KNOWN = re.compile(  # what words of letters with digits or signs usually are: versions, files, cells, sizes, chords
-    r"(?i)[\w.-]+:\d{2,5}|v?\d+(?:[.:/-]\d+)+\w{0,6}|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?|ftp|mailto|file):.*"
+    r"(?i)[\w.-]+:\d{2,5}|v?\d+(?:[.:/-]\d+)+\w{0,6}|[^\s@]+@[\w-]+(?:\.[\w-]+)+|(?:https?|ftp|mailto|file):.*"
     r"|www\..*"
     r"|[\w ()~-]*\.(?:docx?|xlsx?|pptx?|csv|txt|pdf|png|jpe?g|svg|zip|gz|py|js|json|ya?ml|html?|xml|md|ics|exe"
     r"|log|sh|ini|msi|dwg)|\$?[a-z]{1,3}\$?\d+(?::\$?[a-z]{1,3}\$?\d+)?|#?[0-9a-f]{3,8}"
@@ -36,13 +36,14 @@ _THING = re.compile(  # the name of a thing: "Nord-Dark-2", "HP-LaserJet-4250", 
     r"|\d{2,4})){1,5}"
 )
 _HOST = re.compile(r"(?i)[a-z]+[-_.]?\d{1,3}|[a-z\d]+(?:[-.][a-z\d]+)*\.[a-z]{2,8}")
+_PRODUCT = re.compile(r"_\w+|[A-Z][A-Za-z]+[\d.]+")
 _HUMP = re.compile(r"[a-zà-ÿ][._&-]?[A-ZÀ-Þ][a-zà-ÿ]|\d[A-ZÀ-Þ][a-zà-ÿ]|[A-ZÀ-Þ][a-zà-ÿ]\d[a-zà-ÿ]")
 _ENDING = re.compile(  # of words that describe
     r"(?i)\w+(?:ed|ing|ly|able|ible|ive|ory|ful|less|lich|ig|bar|isch|[aiu][dt][oa]s?|owe|ane|н[оаы])$"
     r"|(?-i:[a-zäöü]+(?:en|ern|eln)$)|(?:ge|ver|mis|on)\w+[dt]$"
 )
 _IBAN = re.compile(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}")
-_OUTSIDE = frozenset("/\\:()[]{}=<>,@")  # no part of a password that stands in the open
+_OUTSIDE = frozenset("/\\:()[]{}=<>,")  # no part of a password that stands in the open
 
 
 def is_stand_in(text: str) -> bool:
@@ -84,14 +85,20 @@ def _is_joined(token: str) -> bool:
 
 
 def is_odd(token: str) -> bool:
-    """A told word that names no machine, file or thing: enough where getting in is spoken of."""
-    return is_told(token) and not _HOST.fullmatch(token) and (_is_joined(token) or not _THING.fullmatch(token))
+    """A told word that names no machine, file or thing ("Excel2019"): enough where getting in is spoken of."""
+    if not is_told(token) or _HOST.fullmatch(token) or _PRODUCT.fullmatch(token):
+        return False
+    return _is_joined(token) or not _THING.fullmatch(token)
 
 
 def is_strong(token: str) -> bool:
     """What only a password is made of: enough wherever it stands. `Qu1lt!Stone`, `mintVelvet88`."""
     if not 8 <= len(token) <= 40 or not _OUTSIDE.isdisjoint(token) or _is_known(token) or _THING.fullmatch(token):
         return False
+    if re.fullmatch(r"[^\W\d_]{3,}[!$*^~%§@?#][^\W_]{3,}", token):
+        return True
+    if len(token) >= 9 and re.fullmatch(r"[A-Za-z]{2,}\d{1,2}[a-z]{4,}", token):  # "Mango7tree"
+        return True
     inner = any(c in _SIGNS for c in token[1:-1])
     if inner and (all(_classes(token)) or re.search(r"[a-zà-ÿ]{2}[A-ZÀ-Þ][a-zà-ÿ]", token)):
         return True
@@ -102,15 +109,11 @@ def is_strong(token: str) -> bool:
     return one_word is not None or (_HUMP.search(token) is not None and sum(map(str.islower, token)) >= 5)
 
 
-def is_key(token: str) -> bool:
-    """Letters and three digits or more that are no file, address or name: enough where a key is spoken of."""
-    digits = sum(map(str.isdigit, token))
-    return 3 <= digits < len(token) and len(token) >= 8 and not _is_known(token) and _OUTSIDE.isdisjoint(token)
-
-
 def is_random(text: str) -> bool:
-    """Letters with a digit, eight characters or more: enough as the value of a setting that is called a key."""
-    return len(text) >= 8 and any(map(str.isdigit, text)) and sum(map(str.isalpha, text)) >= 2 and not is_stand_in(text)
+    """Letters with three digits, or with one among sixteen characters: enough as the value of a key's setting."""
+    digits, letters = (sum(map(kind, text)) for kind in (str.isdigit, str.isalpha))
+    least = 8 if digits > 2 else 16
+    return len(text) >= least and digits > 0 and letters > 1 and not is_stand_in(text)
 
 
 def is_generated(token: str) -> bool:
@@ -164,31 +167,13 @@ def is_given(word: str) -> bool:
     return re.fullmatch(r"[^\W\d_]{3,24}\d{1,6}", word) is not None and not is_stand_in(word)
 
 
-def is_spoken(word: str) -> bool:
-    """Words put together or a mixture, but no name with a number: "Microsoft365"."""
-    return is_told(word) and re.fullmatch(r"(?:_\w+|[A-Za-z]+(?:\d{1,3}|[\d.]+))", word) is None
-
-
-def is_paper(text: str) -> bool:
-    """The number of a document: five digits, or three among letters."""
-    digits = sum(map(str.isdigit, text))
-    return digits >= 5 or (digits >= 3 and len(text) >= 8)
-
-
 CHECKS: dict[str, Callable[[str], bool]] = {
     "-": lambda text: not is_stand_in(text) and "{{" not in text,
     "mixed": is_mixed,
     "told": is_told,
-    "odd": is_odd,
-    "key": is_key,
     "random": is_random,
     "grouped": is_grouped,
     "card": is_card,
     "iban": is_iban,
     "jwt": is_jwt,
-    "given": is_given,
-    "spoken": is_spoken,
-    "paper": is_paper,
-    "digit": lambda text: any(map(str.isdigit, text)),
-    "no year": lambda text: not (len(text) == 4 and text[:2] in ("19", "20")),
 }

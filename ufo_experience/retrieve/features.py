@@ -72,7 +72,7 @@ class Prepared:
 
 @lru_cache(maxsize=512)
 def prepared(request: Request) -> Prepared:
-    """A request ready for comparison; the last few thousand are kept."""
+    """A request ready for comparison; the last few hundred are kept, as a long one takes 100 kB."""
     stems, kinds = request.words, request.kinds
     entries = thesaurus().entries(stems)
     related = tuple(thesaurus().related(one) if one else one for one in entries)

@@ -142,7 +142,7 @@ def _other_end(a: Marks, b: Marks) -> str | None:
     return None
 
 
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=512)  # not more: a request of 8,000 characters takes 90 kB
 def marks_of(request: Request) -> Marks:
     """What the clause that asks says, negates and touches; values left out."""
     text = _spaced(_without_values(request))

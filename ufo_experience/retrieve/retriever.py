@@ -63,7 +63,9 @@ class Query:
         for name, least in (("k", 1), ("near", 0)):
             count = getattr(self, name)
             if isinstance(count, bool) or not isinstance(count, int) or not least <= count <= MAX_K:
-                raise UsageError(f"{name} must be a whole number from {least} to {MAX_K}, not {count!r}")
+                raise UsageError(
+                    f"{name.replace('k', 'top_k')} must be a whole number from {least} to {MAX_K}, not {count!r}"
+                )
         number = isinstance(self.threshold, (int, float)) and not isinstance(self.threshold, bool)
         if self.threshold is not None and not (number and 0.0 <= self.threshold <= 1.0):
             raise UsageError(f"the threshold must lie in [0, 1], not {self.threshold!r}")

@@ -21,6 +21,7 @@ from ufo_experience.store.base import fingerprint
 from ufo_experience.store.selection import RecordFilter
 
 KEPT = 100  # changes that can be taken back
+DONE = {"approve": "approved", "quarantine": "quarantined", "remove": "removed", "merge": "merged"}
 SUPERSEDES = "supersedes "
 
 
@@ -60,35 +61,23 @@ class Actions:
     memory: ExperienceMemory
     _done: OrderedDict[str, Change] = field(default_factory=OrderedDict)
 
-    def approve(self, seen: Mapping[str, str]) -> Change:
-        """Sign records off. `seen` is id → fingerprint; `ConflictError` when one was changed meanwhile."""
-        before = self._as_seen(seen)
-        self.memory.approve(*seen, where=RecordFilter(expected=seen))
-        return self._note("approved", before)
+    def change(self, verb: str, seen: Mapping[str, str], keep: str = "") -> Change:
+        """Approve, quarantine or remove records, or merge them into `keep`: the others are quarantined.
 
-    def quarantine(self, seen: Mapping[str, str]) -> Change:
-        """Take records out of use. Raises as `approve`."""
-        before = self._as_seen(seen)
-        self.memory.quarantine(*seen, where=RecordFilter(expected=seen))
-        return self._note("quarantined", before)
-
-    def remove(self, seen: Mapping[str, str]) -> Change:
-        """Delete records; can be taken back while the page runs. Raises as `approve`."""
-        before = self._as_seen(seen)
-        self.memory.remove(*seen, where=RecordFilter(expected=seen))
-        return self._note("removed", before)
-
-    def merge(self, keep: str, seen: Mapping[str, str]) -> Change:
-        """Keep one of several near-duplicates; the others are quarantined. Raises as `approve`."""
-        others = {id: mark for id, mark in seen.items() if id != keep}
-        if not others:
+        `seen` is id → fingerprint; `ConflictError` when one was changed meanwhile.
+        """
+        if verb not in DONE:
+            raise UsageError(f"no such change: {verb!r}")
+        meant = {id: mark for id, mark in seen.items() if id != keep}
+        if not meant:
             raise UsageError("choose at least one record besides the one that is kept")
-        before = self._as_seen(others)
-        self.memory.quarantine(*others, where=RecordFilter(expected=others))
-        return self._note("merged", before)
+        before = self._as_seen(meant)
+        change = {"approve": self.memory.approve, "remove": self.memory.remove}.get(verb, self.memory.quarantine)
+        change(*meant, where=RecordFilter(expected=meant))
+        return self._note(DONE[verb], before)
 
     def edit(self, old: Experience, seen: str, new: Experience) -> Change:
-        """Store `new` (of `edited`) in place of `old`: approved, since a person wrote it. Raises as `approve`."""
+        """Store `new` (of `edited`) in place of `old`: approved, since a person wrote it. Raises as `change`."""
         before = self._as_seen({old.id: seen})
         self.memory.store.add([new])
         self.memory.quarantine(old.id, where=RecordFilter(expected={old.id: seen}))

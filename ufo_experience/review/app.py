@@ -64,19 +64,15 @@ class Review:
 
     def routes(self) -> list[Route | Mount]:
         """Every address of the page."""
-        reads: dict[str, Handler] = {
-            "/": lambda request, form: self._page("overview.html", self.pages.overview(), request),
-            "/experiences": lambda request, form: self._page(
-                "experiences.html", self.pages.experiences(request.query_params), request
-            ),
-            "/procedures": lambda request, form: self._page(
-                "procedures.html", self.pages.procedures(request.query_params), request
-            ),
-            "/queue": lambda request, form: self._page("queue.html", self.pages.queue(request.query_params), request),
-            "/try": lambda request, form: self._page("try.html", self.pages.attempt(request.query_params), request),
-            "/health": lambda request, form: self._page(
-                "health.html", {**self.pages.health(), "job": self.jobs.state()}
-            ),
+        pages = {
+            "/": ("overview.html", self.pages.overview),
+            "/experiences": ("experiences.html", self.pages.experiences),
+            "/procedures": ("procedures.html", self.pages.procedures),
+            "/queue": ("queue.html", self.pages.queue),
+            "/try": ("try.html", self.pages.attempt),
+        }
+        reads: dict[str, Handler] = {path: self._shows(*page) for path, page in pages.items()} | {
+            "/health": self._health,
             "/experience/{id}": self._one,
             "/experience/{id}/edit": self._edit_form,
         }
@@ -114,6 +110,13 @@ class Review:
 
         return endpoint
 
+    def _shows(self, name: str, data_of: Callable[[Mapping[str, str]], Mapping[str, Any]]) -> Handler:
+        """The handler of a page that is made of its address alone."""
+        return lambda request, form: self._page(name, data_of(request.query_params), request)
+
+    def _health(self, request: Request, form: Form) -> Response:
+        return self._page("health.html", {**self.pages.health(), "job": self.jobs.state()})
+
     def _one(self, request: Request, form: Form) -> Response:
         return self._page("experience.html", self.pages.experience(self._record(request)), request)
 
@@ -146,15 +149,7 @@ class Review:
             rows = [row for row in self.pages.table.rows() if row.id in chosen]
             data = {"verb": verb, "rows": rows, "chosen": chosen, "back": back, "keep": given.get("keep", "")}
             return self._page("sure.html", data)
-        verbs: dict[str, Callable[[], Change]] = {
-            "approve": lambda: self.actions.approve(chosen),
-            "quarantine": lambda: self.actions.quarantine(chosen),
-            "remove": lambda: self.actions.remove(chosen),
-            "merge": lambda: self.actions.merge(given.get("keep", ""), chosen),
-        }
-        if verb not in verbs:
-            raise UsageError(f"no such change: {verb!r}")
-        change = verbs[verb]()
+        change = self.actions.change(verb, chosen, given.get("keep", "") if verb == "merge" else "")
         gone = verb == "remove" and back.startswith("/experience/")
         return self._done(change, "/experiences" if gone else back)
 

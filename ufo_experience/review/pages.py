@@ -13,7 +13,7 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.audit import FILE, AuditLog
 from ufo_experience.review import plots
 from ufo_experience.review.actions import seen_now, superseded
-from ufo_experience.review.rows import Filters, Row, RowTable
+from ufo_experience.review.rows import Filters, RowTable
 from ufo_experience.schema import Experience, Hit
 from ufo_experience.summarize.procedures import KnownProcedure, join
 from ufo_experience.trust.risk import risks
@@ -34,7 +34,7 @@ class Pages:
     table: RowTable
     _known: tuple[str, list[KnownProcedure]] = field(default=("", []), init=False)
 
-    def overview(self) -> Data:
+    def overview(self, query: Mapping[str, str]) -> Data:
         """The one thing to do next, counts, use over time, what could not be answered, and how the index is."""
         rows = self.table.rows()
         log = AuditLog(self.memory.store.cache_folder / FILE).rows()
@@ -141,9 +141,10 @@ class Pages:
             "task": task,
             "application": application,
             "found": found,
-            "hits": [(hit, plots.scale(hit.score, found.threshold)) for hit in found],
-            "negatives": [(hit, plots.scale(hit.score, found.threshold)) for hit in found.negatives],
-            "near": [(hit, plots.scale(hit.score, found.threshold)) for hit in found.near],
+            **{
+                name: [(hit, plots.scale(hit.score, found.threshold)) for hit in hits]
+                for name, hits in (("hits", found), ("negatives", found.negatives), ("near", found.near))
+            },
             "withheld": [(held, self._seen(held.id)) for held in found.withheld],
             "block": block.text,
             "tokens": block.tokens,
@@ -171,8 +172,7 @@ class Pages:
         return list(dict.fromkeys(ids))
 
     def _seen(self, id: str) -> str:
-        rows: dict[str, Row] = {row.id: row for row in self.table.rows()}
-        return rows[id].seen if id in rows else ""
+        return next((row.seen for row in self.table.rows() if row.id == id), "")
 
 
 def screenshots(one: Experience) -> list[str]:
@@ -182,11 +182,6 @@ def screenshots(one: Experience) -> list[str]:
         return []
     pictures = (path for path in source.parent.glob("action_step*.png") if path.is_file() and not path.is_symlink())
     return sorted(path.name for path in pictures)[:200]
-
-
-def _steps(one: Experience) -> list[Data]:
-    """The steps for reading, each with what is risky about it alone."""
-    return [_step(one, place) for place in range(len(one.action.steps))]
 
 
 def _next_thing(waiting: int, unanswered: Sequence[tuple[str, int, str]], health: Data) -> tuple[str, str]:
@@ -201,12 +196,14 @@ def _next_thing(waiting: int, unanswered: Sequence[tuple[str, int, str]], health
     return "Nothing waits. See what an agent would be told", "/try"
 
 
-def _step(one: Experience, place: int) -> Data:
-    """A step for reading, with what is risky about it alone."""
-    step = one.action.steps[place]
-    alone = one.model_copy(update={"action": one.action.model_copy(update={"steps": (step,)})})
-    parameters = step.model_dump(mode="json", include={"parameters"})["parameters"]
-    return {"step": step, "parameters": parameters, "risks": risks(alone), "status": step.status}
+def _steps(one: Experience) -> list[Data]:
+    """The steps for reading, each with what is risky about it alone."""
+    told = []
+    for step in one.action.steps:
+        alone = one.model_copy(update={"action": one.action.model_copy(update={"steps": (step,)})})
+        parameters = step.model_dump(mode="json", include={"parameters"})["parameters"]
+        told.append({"step": step, "parameters": parameters, "risks": risks(alone), "status": step.status})
+    return told
 
 
 def _days(log: Sequence[Mapping[str, Any]]) -> dict[date, Counter[str]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from ufo_experience.request import application_key
 from ufo_experience.schema import Experience, Trust
@@ -14,7 +15,15 @@ from ufo_experience.store.base import ExperienceStore, fingerprint
 from ufo_experience.trust.risk import risks
 
 OUTCOMES = {True: "success", False: "failure", None: "unknown"}
-SORTS = ("newest", "oldest", "task", "application", "used", "helped", "hurt")
+SORTS: dict[str, Callable[[Row], tuple[Any, ...]]] = {
+    "newest": lambda row: (-row.created.timestamp(), row.id),
+    "oldest": lambda row: (row.created.timestamp(), row.id),
+    "task": lambda row: (row.task.casefold(), row.id),
+    "application": lambda row: (row.application.casefold(), row.task.casefold(), row.id),
+    "used": lambda row: (-row.injected, row.id),
+    "helped": lambda row: (-row.helped, row.id),
+    "hurt": lambda row: (-row.hurt, row.id),
+}
 _PIECE = re.compile(r'[^\s":]*:"[^"]*"|\S+')
 
 
@@ -142,7 +151,7 @@ class RowTable:
         """The rows that pass, sorted; with `among` (ids, best first) in that order instead."""
         now = datetime.now(timezone.utc)
         if among is None:
-            return _sorted([row for row in self.rows() if filters.admits(row, now)], filters.sort)
+            return sorted((row for row in self.rows() if filters.admits(row, now)), key=SORTS[filters.sort])
         known = {row.id: row for row in self.rows()}
         return [known[id] for id in among if id in known and filters.admits(known[id], now)]
 
@@ -163,16 +172,3 @@ class RowTable:
         self._rows = {id: self._rows[id] for id in ids if id in self._rows}
         self._rows.update((one.id, Row.of(one)) for one in self._store.scan(sorted(changed)))
         self._events = len(events)
-
-
-def _sorted(rows: list[Row], sort: str) -> list[Row]:
-    keys = {
-        "newest": lambda row: (-row.created.timestamp(), row.id),
-        "oldest": lambda row: (row.created.timestamp(), row.id),
-        "task": lambda row: (row.task.casefold(), row.id),
-        "application": lambda row: (row.application.casefold(), row.task.casefold(), row.id),
-        "used": lambda row: (-row.injected, row.id),
-        "helped": lambda row: (-row.helped, row.id),
-        "hurt": lambda row: (-row.hurt, row.id),
-    }
-    return sorted(rows, key=keys.get(sort, keys["newest"]))

@@ -14,13 +14,7 @@ from typing import Any, TypeAlias
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import MAX_DEPTH
 from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json, read_json_lines, write_atomic
-from ufo_experience.session.images import (
-    MAX_IMAGE_BYTES,
-    ImageMemoryItem,
-    ImageMemoryItemNames,
-    check_data_url,
-    encode_image,
-)
+from ufo_experience.session.images import ImageMemoryItem, ImageMemoryItemNames, encode_image, is_data_url
 from ufo_experience.session.memory import Memory, MemoryItem, items_from_dicts
 
 Data: TypeAlias = MemoryItem | Mapping[str, Any] | str
@@ -39,27 +33,20 @@ _PICTURE = ImageMemoryItemNames.IMAGE_STR
 class Blackboard:
     """The shared memory of a session. Thread-safe; hold `lock` around a read and the write that depends on it.
 
-    With `audit_file`, every change made through the blackboard is appended to that file as one JSON line. If the disk
-    refuses the line, the call raises `StorageError` and the change stands in memory.
+    `questions` are those put to the user, with the answers, `requests` what the user asked for, `trajectories` the
+    steps of any agent, `screenshots` pictures worth keeping. With `audit_file`, every change made through the
+    blackboard is appended to that file as one JSON line. If the disk refuses the line, the call raises `StorageError`
+    and the change stands in memory.
     """
 
     def __init__(
-        self,
-        *,
-        questions_file: StrPath | None = None,
-        questions_last_k: int = -1,
-        audit_file: StrPath | None = None,
-        max_items: int | None = None,
-        max_screenshots: int = MAX_SCREENSHOTS,
-        max_image_bytes: int = MAX_IMAGE_BYTES,
+        self, *, questions_file: StrPath | None = None, questions_last_k: int = -1, audit_file: StrPath | None = None
     ) -> None:
         """Start empty, or with the last `questions_last_k` (-1: all) questions and answers in `questions_file`."""
         self.lock = threading.RLock()
-        self._audit_file, self._max_image_bytes = audit_file, max_image_bytes
-        sizes = {"questions": max_items, "requests": max_items, "trajectories": max_items}
-        self._memories = {
-            name: Memory(size, lock=self.lock) for name, size in {**sizes, "screenshots": max_screenshots}.items()
-        }
+        self._audit_file = audit_file
+        self.questions, self.requests, self.trajectories = (Memory(lock=self.lock) for _ in range(3))
+        self.screenshots = Memory(MAX_SCREENSHOTS, lock=self.lock)  # of `ImageMemoryItem`s
         self._values: dict[str, Any] = {}
         if questions_file is not None:
             self.load_questions(questions_file, questions_last_k)
@@ -67,24 +54,9 @@ class Blackboard:
     # ---- the four memories
 
     @property
-    def questions(self) -> Memory:
-        """Questions put to the user, with the answers."""
-        return self._memories["questions"]
-
-    @property
-    def requests(self) -> Memory:
-        """What the user asked for, round by round."""
-        return self._memories["requests"]
-
-    @property
-    def trajectories(self) -> Memory:
-        """Steps taken, by any agent."""
-        return self._memories["trajectories"]
-
-    @property
-    def screenshots(self) -> Memory:
-        """Screenshots worth keeping, as `ImageMemoryItem`."""
-        return self._memories["screenshots"]
+    def _memories(self) -> dict[str, Memory]:
+        names = ("questions", "requests", "trajectories", "screenshots")
+        return {name: getattr(self, name) for name in names}
 
     def add_data(self, data: Data, memory: Memory) -> None:
         """Add an item, a dict of fields, or a text (which becomes the field `text`) to `memory`."""
@@ -104,30 +76,29 @@ class Blackboard:
 
     def add_trajectories(self, trajectories: Any = _ABSENT, value: Any = _ABSENT, *, key: Any = _ABSENT) -> None:
         """Add a step; given a key and a value, file the value under the key, where `get_trajectories(key)` finds it."""
-        keyed = value is not _ABSENT or key is not _ABSENT
-        self.add_data(
-            _filed(trajectories if key is _ABSENT else key, value) if keyed else trajectories, self.trajectories
-        )
+        if value is not _ABSENT or key is not _ABSENT:
+            trajectories = _filed(trajectories if key is _ABSENT else key, value)
+        self.add_data(trajectories, self.trajectories)
 
     def get_trajectories(self, key: str | None = None) -> list[Any]:
         """Give what was filed under `key`, oldest first; without a key every step as a dict."""
         steps = self.trajectories.to_list_of_dicts()
         if key is None:
             return steps
-        found = [step for step in steps if step.get(TRAJECTORY_KEY) == key]
-        return [step.get(TRAJECTORY_VALUE, {k: v for k, v in step.items() if k != TRAJECTORY_KEY}) for step in found]
+        found = [step for step in steps if step.pop(TRAJECTORY_KEY, None) == key]
+        return [step.get(TRAJECTORY_VALUE, step) for step in found]
 
     def add_image(self, screenshot_path: StrPath = "", metadata: Mapping[str, Any] | None = None) -> None:
         """Add a screenshot: its path, its metadata (or what is under `metadata` in it), and the picture as a data URL.
 
         Raises:
-            DataError: no such file, not a PNG, JPEG, GIF, WebP or BMP image, or larger than `max_image_bytes`.
+            DataError: no such file, not a PNG, JPEG, GIF, WebP or BMP image, or larger than 20 MB.
         """
         about = dict(metadata or {})
         item = ImageMemoryItem(
             metadata=about.get(ImageMemoryItemNames.METADATA, about),
             image_path=str(screenshot_path),
-            image_str=encode_image(screenshot_path, self._max_image_bytes),
+            image_str=encode_image(screenshot_path),
         )
         self.add_data(item, self.screenshots)
 
@@ -136,10 +107,7 @@ class Blackboard:
         for question in self.read_json_file(file_path, last_k):
             self.add_questions(question)
 
-    @staticmethod
-    def read_json_file(file_path: StrPath, last_k: int = -1) -> list[Any]:
-        """Read the objects and texts in the last `last_k` (-1: all) lines of a JSONL file; see `read_json_lines`."""
-        return read_json_lines(file_path, last_k)
+    read_json_file = staticmethod(read_json_lines)
 
     # ---- key-values
 
@@ -166,20 +134,14 @@ class Blackboard:
 
     def delete_key(self, key: str) -> bool:
         """Remove what is at `key`, and the levels left empty by that; tell whether there was anything."""
-        parts = _parts(key)
         with self.lock:
-            if _find(self._values, parts) is _ABSENT:
-                return False
-            for end in range(len(parts), 0, -1):
-                level = _find(self._values, parts[: end - 1])
-                if end == len(parts) or not level[parts[end - 1]]:
-                    del level[parts[end - 1]]
-            self._record("delete_key", key=key)
-            return True
+            is_gone = _remove(self._values, _parts(key))
+            if is_gone:
+                self._record("delete_key", key=key)
+            return is_gone
 
     def _put(self, key: str, value: Any, operation: str) -> None:
         *parents, name = _parts(key)
-        value = _copied(value)
         with self.lock:
             level = self._values
             for depth, part in enumerate(parents, start=1):
@@ -187,7 +149,7 @@ class Blackboard:
                 if not isinstance(level, dict):
                     above = "/".join(parents[:depth])
                     raise UsageError(f"{above!r} holds a value, so there can be no {key!r} below it")
-            level[name] = value
+            level[name] = _copied(value)
             self._record(operation, key=key, value=value)
 
     # ---- prompt
@@ -211,12 +173,14 @@ class Blackboard:
         """Give each screenshot as two parts: its metadata, and the image as a data URL (none where it has no picture).
 
         Raises:
-            DataError: a screenshot was added by hand with something that is not a data URL of an image.
+            DataError: a screenshot has something that is not the data URL of an image: no address gets into a prompt.
         """
         parts: list[PromptPart] = []
         for number, shot in enumerate(self.screenshots.list_content):
             parts.append({"type": "text", "text": dump(shot.get(ImageMemoryItemNames.METADATA, ""))})
-            if url := _checked_picture(shot, number, self._max_image_bytes):
+            if url := shot.get(_PICTURE):
+                if not is_data_url(url):
+                    raise DataError("not the data URL of an image", field=f"screenshots[{number}].{_PICTURE}")
                 parts.append({"type": "image_url", "image_url": {"url": url}})
         return parts
 
@@ -258,16 +222,8 @@ class Blackboard:
         self._take_over(blackboard_dict, "blackboard_from_dict")
 
     def save_to_file(self, path: StrPath) -> None:
-        """Write all content to a JSON file, whole or not at all.
-
-        Raises:
-            DataError: it would be larger than `load_from_file` reads.
-            StorageError: the disk refused; an earlier file is as it was.
-        """
-        text = dump({"format_version": FORMAT_VERSION, **self.blackboard_to_dict()})
-        if len(text.encode("utf-8")) > MAX_FILE_BYTES:
-            raise DataError(f"the blackboard is larger than {MAX_FILE_BYTES} bytes; drop screenshots", file=str(path))
-        write_atomic(path, text)
+        """Write all content to a JSON file, whole or not at all. Raises StorageError."""
+        write_atomic(path, dump({"format_version": FORMAT_VERSION, **self.blackboard_to_dict()}))
 
     def load_from_file(self, path: StrPath) -> None:
         """Replace all content by that of a file `save_to_file` wrote. Whatever is raised, the content stays as it was.
@@ -279,9 +235,8 @@ class Blackboard:
         data = read_json(path, MAX_FILE_BYTES)
         version = data.get("format_version", FORMAT_VERSION) if isinstance(data, dict) else FORMAT_VERSION
         if version != FORMAT_VERSION:
-            raise DataError(
-                f"format version {version!r}, this program reads {FORMAT_VERSION}", file=str(path), code="E_VERSION"
-            )
+            told = f"format version {version!r}, this program reads {FORMAT_VERSION}"
+            raise DataError(told, file=str(path), code="E_VERSION")
         try:
             self._take_over(data, "load_from_file", file=str(path))
         except DataError as error:
@@ -294,11 +249,7 @@ class Blackboard:
 
     def clear(self) -> None:
         """Forget all content; files stay."""
-        with self.lock:
-            for memory in self._memories.values():
-                memory.clear()
-            self._values = {}
-            self._record("clear")
+        self._take_over({}, "clear")
 
     def _take_over(self, data: Any, operation: str, **details: Any) -> None:
         """Replace all content, once the whole of `data` is read and checked."""
@@ -306,8 +257,6 @@ class Blackboard:
             raise DataError("must be an object", code="E_SCHEMA")
         kinds = dict.fromkeys(self._memories, MemoryItem) | {"screenshots": ImageMemoryItem}
         items = {name: items_from_dicts(data.get(name, []), kind, field=name) for name, kind in kinds.items()}
-        for number, shot in enumerate(items["screenshots"]):
-            _checked_picture(vars(shot), number, self._max_image_bytes)
         values = _read_values({name: part for name, part in data.items() if name not in {*kinds, "format_version"}})
         with self.lock:
             for name, memory in self._memories.items():
@@ -336,17 +285,8 @@ def _filed(key: Any, value: Any) -> MemoryItem:
     """`value` under `key`: an item or a dict keeps its fields, anything else becomes one field."""
     if not isinstance(key, str) or not key or value is _ABSENT:
         raise UsageError("a trajectory is filed under a text key, with a value")
-    structured = isinstance(value, (MemoryItem, Mapping))
-    fields = dict(vars(_as_item(value))) if structured else {TRAJECTORY_VALUE: value}
-    if TRAJECTORY_KEY in fields or (structured and TRAJECTORY_VALUE in fields):
-        raise UsageError(f"the fields {TRAJECTORY_KEY!r} and {TRAJECTORY_VALUE!r} are the blackboard's own")
-    return _as_item({TRAJECTORY_KEY: key, **fields})
-
-
-def _checked_picture(shot: Mapping[str, Any], number: int, max_bytes: int) -> str:
-    """The data URL of the screenshot at index `number`, "" if it has none."""
-    url = shot.get(_PICTURE) or ""
-    return check_data_url(url, max_bytes, field=f"screenshots[{number}].{_PICTURE}") if url else ""
+    fields = vars(_as_item(value)) if isinstance(value, (MemoryItem, Mapping)) else {TRAJECTORY_VALUE: value}
+    return _as_item({**fields, TRAJECTORY_KEY: key})
 
 
 def _parts(path: str) -> list[str]:
@@ -364,13 +304,21 @@ def _find(values: Any, parts: list[str]) -> Any:
     return values
 
 
-def _copied(value: Any, depth: int = 0) -> Any:
+def _remove(level: Any, parts: list[str]) -> bool:
+    """Remove what is at `parts` below `level`, and each level that is left empty; False when there is nothing."""
+    name, *below = parts
+    if not isinstance(level, dict) or name not in level or (below and not _remove(level[name], below)):
+        return False
+    if not below or not level[name]:
+        del level[name]
+    return True
+
+
+def _copied(value: Any) -> Any:
     """Dicts and lists are copied on the way in and out; other objects are kept as they are."""
-    if depth > MAX_DEPTH:
-        raise DataError(f"a value is nested deeper than {MAX_DEPTH} levels, or contains itself")
     if isinstance(value, Mapping):
-        return {key: _copied(item, depth + 1) for key, item in value.items()}
-    return [_copied(item, depth + 1) for item in value] if isinstance(value, list) else value
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _read_values(parts: dict[str, Any]) -> dict[str, Any]:

@@ -1,13 +1,5 @@
 """The right session for a platform and a mode, many of them one after the other, and how far a batch has come.
 
-    mode               Windows                  Linux
-    normal             Session                  LinuxSession
-    normal_operator    Session                  LinuxSession
-    service            ServiceSession           LinuxServiceSession
-    follower           FollowerSession          –
-    batch_normal       FromFileSession          –
-    operator           OpenAIOperatorSession    –
-
 Follower and batch take a plan file or a folder of them, one session each.
 """
 
@@ -19,8 +11,6 @@ import platform as host
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +18,7 @@ from ufo_experience.errors import DataError, UsageError
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.parts import SessionParts
 from ufo_experience.session.protocols import ContextNames
-from ufo_experience.session.recovery import Failure, attempt
+from ufo_experience.session.recovery import outcome_of, told
 from ufo_experience.session.session import BaseSession
 from ufo_experience.session.session_types import (
     FollowerSession,
@@ -41,6 +31,7 @@ from ufo_experience.session.session_types import (
 )
 
 FILE_NAME = "tasks_status.json"
+RUNNING, DONE, FAILED = "running", "done", "failed"
 
 MakeParts = Callable[[str], SessionParts]
 
@@ -60,53 +51,33 @@ _MAX_BYTES = 16 * 1024 * 1024  # of a status file
 _log = logging.getLogger(__name__)
 
 
-class TaskState(str, Enum):
-    """Where a task stands. RUNNING in a file that nobody writes any more means that its session was killed."""
-
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-
-
 class TaskStatus:
-    """The status file of a batch: `{task: {"state", "attempts", "at", "error"}}`. Thread-safe; whole after a crash."""
+    """The status file of a batch: `{task: "running" | "done" | "failed"}`. Thread-safe; whole after a crash.
+
+    A task that is running in a file nobody writes any more was killed with its session.
+    """
 
     def __init__(self, path: StrPath) -> None:
         """Take up the file if there is one. Raises DataError when it cannot be read, or is no status file."""
         self.path = Path(path)
         self._lock = threading.Lock()
-        data = read_json(self.path, _MAX_BYTES) if self.path.exists() else {}
-        if not isinstance(data, dict) or not all(isinstance(known, dict) for known in data.values()):
-            raise DataError("not a status file: a mapping of tasks to objects", file=str(path), code="E_SCHEMA")
-        self._tasks: dict[str, dict[str, Any]] = data
+        self._tasks = read_json(self.path, _MAX_BYTES) if self.path.exists() else {}
+        if not isinstance(self._tasks, dict) or not set(self._tasks.values()) <= {RUNNING, DONE, FAILED}:
+            raise DataError("not a status file: a mapping of tasks to states", file=str(path), code="E_SCHEMA")
 
-    def begin(self, task: str) -> None:
-        """Note that a task is being worked on."""
-        self._set(task, TaskState.RUNNING, int(self.of(task).get("attempts", 0)) + 1, None)
-
-    def end(self, task: str, error: str | None = None) -> None:
-        """Note that a task is done or, with an error, failed."""
-        state = TaskState.DONE if error is None else TaskState.FAILED
-        self._set(task, state, int(self.of(task).get("attempts", 1)), error)
+    def set(self, task: str, state: str) -> None:
+        """Note that a task is being worked on, done, or failed."""
+        with self._lock:
+            self._tasks[task] = state
+            write_atomic(self.path, dump(self._tasks) + "\n")
 
     def is_done(self, task: str) -> bool:
         """True when a task needs no further attempt."""
-        return self.of(task).get("state") == TaskState.DONE.value
-
-    def of(self, task: str) -> Mapping[str, Any]:
-        """The state of a task as a mapping; empty for an unknown task."""
-        with self._lock:
-            return dict(self._tasks.get(task, {}))
+        return self._tasks.get(task) == DONE
 
     def failed(self) -> list[str]:
         """The tasks to try again: failed, or broken off."""
         return [task for task in list(self._tasks) if not self.is_done(task)]
-
-    def _set(self, task: str, state: TaskState, attempts: int, error: str | None) -> None:
-        known = {"state": state.value, "attempts": attempts, "at": datetime.now(timezone.utc), "error": error}
-        with self._lock:
-            self._tasks[task] = known
-            write_atomic(self.path, dump(self._tasks) + "\n")
 
 
 @dataclass(frozen=True)
@@ -128,39 +99,34 @@ class SessionPool:
         """With `status`, how each session ends is kept in that file under its task name."""
         if max_parallel < 1:
             raise UsageError(f"at least one session at a time, not {max_parallel}")
-        self._sessions = list(session_list)
+        self.session_list = list(session_list)
         self._max_parallel, self._status = max_parallel, status
-
-    @property
-    def session_list(self) -> list[BaseSession]:
-        """The sessions waiting or run, in order."""
-        return list(self._sessions)
 
     def add_session(self, session: BaseSession) -> None:
         """Add a session at the end."""
-        self._sessions.append(session)
+        self.session_list.append(session)
 
     def next_session(self) -> BaseSession | None:
         """Take the first session out of the pool; None when it is empty."""
-        return self._sessions.pop(0) if self._sessions else None
+        return self.session_list.pop(0) if self.session_list else None
 
     async def run_all(self) -> list[SessionReport]:
         """Run every session; one report each, in order."""
         slots = asyncio.Semaphore(self._max_parallel)
-        return list(await asyncio.gather(*(self._run_one(session, slots) for session in self._sessions)))
+        return list(await asyncio.gather(*(self._run_one(session, slots) for session in self.session_list)))
 
     async def _run_one(self, session: BaseSession, slots: asyncio.Semaphore) -> SessionReport:
         async with slots:
             if self._status is not None:
-                self._status.begin(session.task)
-            done = await attempt(session.run())
-            error = done.message if isinstance(done, Failure) else None
+                self._status.set(session.task, RUNNING)
+            done = await outcome_of(session.run())
+            error = told(done) if isinstance(done, Exception) else None
             if error is None and session.is_error():
                 error = str(session.context.get(ContextNames.ERROR_MESSAGE) or "in error")
             if error is not None:
                 _log.error("session %s failed: %s", session.task, error)
             if self._status is not None:
-                self._status.end(session.task, error)
+                self._status.set(session.task, DONE if error is None else FAILED)
             return SessionReport(session.task, session.id, list(session.results), error)
 
 
@@ -180,7 +146,6 @@ class SessionFactory:
         *,
         platform: str | None = None,
         id: str | int = 0,
-        should_evaluate: bool | None = None,
         **extra: Any,
     ) -> list[BaseSession]:
         """Make the sessions of a task: one, or one per plan file in the folder `plan`.
@@ -198,42 +163,34 @@ class SessionFactory:
             modes = [mode for platform, mode in _SESSIONS if platform == system]
             known = f"modes are {', '.join(modes)}" if modes else "platforms are windows, linux"
             raise UsageError(f"no mode {mode!r} on {system}: {known}")
-        judge = self._should_evaluate if should_evaluate is None else should_evaluate
         if mode in ("follower", "batch_normal"):
-            return list(self._from_files(kind, task, plan, judge, id, extra))
+            return list(self._from_files(kind, task, plan, id, extra))
         if mode == "service" and "task_protocol" not in extra:
             raise UsageError("a service session needs task_protocol")
         if mode == "normal_operator":
             extra = {"mode": mode, **extra}
-        return [kind(task, judge, id, request, parts=self._parts(task), **extra)]
+        return [kind(task, self._should_evaluate, id, request, parts=self._parts(task), **extra)]
 
     def _from_files(
-        self,
-        kind: Callable[..., BaseSession],
-        name: str,
-        plan: StrPath,
-        judge: bool,
-        id: str | int,
-        extra: Mapping[str, Any],
+        self, kind: Callable[..., BaseSession], name: str, plan: StrPath, id: str | int, extra: Mapping[str, Any]
     ) -> Iterator[BaseSession]:
         """One session a plan file. One bad file in a folder is a failed task and does not stop the others."""
         several = Path(plan).is_dir()
-        for file in plan_files(plan):
+        for file in _plan_files(plan):
             task = f"{name}/{file.stem}" if several else name
             if self._status is not None and self._status.is_done(task):
                 continue
             try:
-                yield kind(task, file, judge, id, parts=self._parts(task), **extra)
+                yield kind(task, file, self._should_evaluate, id, parts=self._parts(task), **extra)
             except DataError as error:
                 if not several:
                     raise
                 _log.error("task %s is left out: %s", task, error)
                 if self._status is not None:
-                    self._status.begin(task)
-                    self._status.end(task, str(error))
+                    self._status.set(task, FAILED)
 
 
-def plan_files(plan: StrPath) -> list[Path]:
+def _plan_files(plan: StrPath) -> list[Path]:
     """The plan file itself, or the plan files in a folder, by name. Raises UsageError when there is none."""
     path = Path(plan)
     if not str(plan) or not path.exists():

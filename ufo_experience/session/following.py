@@ -29,11 +29,12 @@ from ufo_experience.session.protocols import (
     Target,
     describe,
 )
-from ufo_experience.session.recovery import RecoveryPolicy, execute, skipped
+from ufo_experience.session.recovery import execute, skipped
 
 RecallMode = Literal["advise", "ahead", "replay"]
 Controls = tuple[Mapping[str, Any], ...]
 
+LOOK = "get_controls"
 REPLAYED = "a step of a known way, carried out without asking the agent"
 FORESEEN = "foreseen by the agent"
 
@@ -55,15 +56,16 @@ class Follower:
 
     def __init__(
         self,
-        look: str,
-        policy: RecoveryPolicy,
+        context: Context,
+        timeout: float,
         *,
         guide: Guide | None = None,
         replay: bool = False,
         choices: Sequence[Guide] = (),
         chosen: Callable[[Guide], None] = lambda guide: None,
     ) -> None:
-        self._look, self._policy = look, policy
+        """A look may take `timeout` seconds; `chosen` is told which of the `choices` the agent takes."""
+        self._context, self._timeout = context, timeout
         self._guide, self._replay = guide, replay and guide is not None
         self._choices, self._chosen = tuple(choices), chosen
         self._queue: deque[_Foreseen] = deque()
@@ -72,23 +74,21 @@ class Follower:
         self.handed_back = self._told = ""
         self.left: Outcomes = ()
 
-    async def view(self, context: Context) -> Controls | None:
+    async def view(self) -> Controls | None:
         """Look at the screen; None when the dispatcher cannot tell what is in view, and it is not asked again."""
         if self._blind:
             return None
-        command = Command(self._look, tool_type=DATA_COLLECTION)
-        ((_, result),) = await execute(context.command_dispatcher, [command], self._policy)
+        command = Command(LOOK, tool_type=DATA_COLLECTION)
+        ((_, result),) = await execute(self._context.command_dispatcher, [command], self._timeout)
         seen = result.result if result.ok else None
-        if not isinstance(seen, (list, tuple)) or not all(isinstance(one, Mapping) for one in seen):
-            self._blind = True
-            return None
-        return tuple(seen)
+        self._blind = not isinstance(seen, (list, tuple)) or not all(isinstance(one, Mapping) for one in seen)
+        return None if self._blind or seen is None else tuple(seen)
 
-    async def next(self, context: Context, application: str) -> Decision | None:
+    async def next(self, application: str) -> Decision | None:
         """The next decision that needs no agent; None: ask it."""
         self.handed_back, self.left = "", ()
         while self._queue:
-            view, waiting = await self.view(context), self._queue[0]
+            view, waiting = await self.view(), self._queue[0]
             checked = self._checked(waiting.command, view, application, consent=waiting.meant)
             if isinstance(checked, Stop) and checked.reason != "done":
                 self.hand_back(checked.detail)
@@ -98,9 +98,9 @@ class Follower:
                 return replace(waiting.decision, commands=(checked,), controls=targets(view))
             if waiting.decision.status is not AgentStatus.CONTINUE:
                 return replace(waiting.decision, commands=())
-        return await self._guided(context, application)
+        return await self._guided(application)
 
-    async def foresee(self, context: Context, application: str) -> str:
+    async def foresee(self, application: str) -> str:
         """What comes next by the guide, as a block for the agent's prompt; "" when it knows nothing.
 
         After a check that failed, nothing is told until the agent has taken a step of the way, or has done something
@@ -110,18 +110,17 @@ class Follower:
         guide, known = self._guide, application or None
         if (guide is None or guide.gave_up) and not self._choices:
             return ""
-        view = await self.view(context)
+        view = await self.view()
         if view is None:
             return ""
         if guide is None:
-            told = [(one, one.ahead(view, application=known)) for one in self._choices]
-            told = [(one, acts) for one, acts in told if acts]
-            self._choices = tuple(one for one, _ in told)
-            self._mark(act for _, acts in told for act in acts)
-            return choice_block(told)
+            ways = {one: one.ahead(view, application=known) for one in self._choices}
+            self._choices = tuple(one for one, acts in ways.items() if acts)
+            self._mark(act for one in self._choices for act in ways[one])
+            return choice_block([(one, ways[one]) for one in self._choices])
         acts = guide.ahead(view, application=known) if guide.sure else ()
-        resumed = not acts and not self._replay and guide.resume(view, application=known)
-        acts = guide.ahead(view, application=known) if resumed else acts
+        if not acts and not self._replay and guide.resume(view, application=known):
+            acts = guide.ahead(view, application=known)
         self._mark(() if self._replay else acts)
         return ahead_block(guide, acts)
 
@@ -137,7 +136,7 @@ class Follower:
             (self._guide,), self._choices = self._choices, ()
             self._chosen(self._guide)
 
-    async def begin(self, decision: Decision, context: Context, application: str) -> Decision:
+    async def begin(self, decision: Decision, application: str) -> Decision:
         """The first action of a decision; those that follow it wait, each with the part of the decision it has.
 
         An action whose target has a name and no id is found on the screen. One that cannot be is handed back.
@@ -151,7 +150,7 @@ class Follower:
             decision = replace(decision, status=AgentStatus.CONTINUE, result="")
         if not _is_named_only(first):
             return replace(decision, commands=(first,))
-        view = await self.view(context)
+        view = await self.view()
         checked = first if view is None else self._checked(first, view, application, consent=True)
         if isinstance(checked, Command):
             return replace(decision, commands=(checked,), controls=decision.controls or targets(view))
@@ -190,12 +189,12 @@ class Follower:
         answer = check(as_act(command), view, application=application or None, consent=consent)
         return answer if isinstance(answer, Stop) else replace(as_command(answer), call_id=command.call_id)
 
-    async def _guided(self, context: Context, application: str) -> Decision | None:
+    async def _guided(self, application: str) -> Decision | None:
         """The guide's next step, while it is sure and nobody need be asked."""
         guide = self._guide
         if guide is None or not self._replay or not guide.sure:
             return None
-        view = await self.view(context)
+        view = await self.view()
         if view is None:
             return None
         answer = guide.next(view, application=application or None)
@@ -228,11 +227,11 @@ def targets(view: Controls | None) -> tuple[Target, ...]:
     return tuple(
         Target(
             str(one.get("name") or ""),
-            str(one["type"]) if one.get("type") else None,
+            str(one.get("type") or "") or None,
             str(one.get("id") or ""),
             within=str(one.get("within") or ""),
-            dialog=one["dialog"] if isinstance(one.get("dialog"), bool) else None,
-            checked=one["checked"] if isinstance(one.get("checked"), bool) else None,
+            dialog=_known(one.get("dialog")),
+            checked=_known(one.get("checked")),
         )
         for one in view or ()
     )
@@ -241,6 +240,10 @@ def targets(view: Controls | None) -> tuple[Target, ...]:
 def names_only(commands: Sequence[Command]) -> bool:
     """True when one of the commands has a target that has still to be found on the screen."""
     return any(_is_named_only(command) for command in commands)
+
+
+def _known(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
 
 
 def _is_named_only(command: Command) -> bool:

@@ -55,7 +55,7 @@ class ConsoleInteractor(Interactor):
     def new_request(self) -> tuple[str, bool]:
         """Ask what to do next; N or nothing ends the session."""
         answer = self.answer("What next? (N to finish)")
-        return (answer, answer.casefold() in DONE)
+        return answer, answer.casefold() in DONE
 
     def experience_asker(self) -> bool:
         """Ask whether to save this session as an experience."""

@@ -3,7 +3,6 @@
     response.log     one line per step of an agent
     request.log      one line per prompt: controls in view, plan, what memory added
     evaluation.log   one line per judgement
-    memory.audit     one line per question to memory and what was shown of its answer
     output.md        the same as a report for people, written at the end
 
 Every line is with the operating system when a call returns; a killed session leaves whole lines. What is typed into
@@ -16,29 +15,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ufo_experience.errors import DataError, StorageError
+from ufo_experience.errors import DataError
 from ufo_experience.prompt.builder import strip_block
 from ufo_experience.redact import redact_text
 from ufo_experience.session.files import StrPath, append_line, dump, make_folder, plain, read_json_lines, write_atomic
-from ufo_experience.session.protocols import Command, Decision, Outcomes, Result, Target
+from ufo_experience.session.protocols import Command, ContextNames, Decision, Outcomes, Result, Target
+from ufo_experience.store.files import storage_errors
+
+if TYPE_CHECKING:
+    from ufo_experience.session.round import BaseRound
 
 HOST, APP = "HostAgent", "AppAgent"
-RESPONSE, REQUEST, EVALUATION, AUDIT, REPORT = (
-    "response.log",
-    "request.log",
-    "evaluation.log",
-    "memory.audit",
-    "output.md",
-)
+RESPONSE, REQUEST, EVALUATION, REPORT = "response.log", "request.log", "evaluation.log", "output.md"
 HIDDEN = "<secret>"
 
 _MAX_NAME = 100
-_MAX_SIBLINGS = 10_000
 _LEAST = 4  # shorter secrets are hidden where they are typed only: single keys and PINs occur in any text
 _UNSAFE = re.compile(r"[^\w.\- ]+")
 _DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")  # names Windows keeps for itself
@@ -46,98 +40,78 @@ _IMAGE = re.compile(r"data:image/[a-z+.-]{1,20};base64,[A-Za-z0-9+/=]+")
 _MARKUP = re.compile(r"([\\`*_<>\[\]#|])")
 
 
-@dataclass(frozen=True)
-class StepRecord:
-    """What happened in one step. `role` is HOST or APP."""
-
-    role: str
-    agent: str
-    decision: Decision
-    request: str
-    subtask: str
-    application: str
-    process: str
-    session_step: int
-    round_step: int
-    agent_step: int
-    round: int
-    outcomes: Outcomes = ()
-    injected: tuple[str, ...] = ()
-    seconds: float = 0.0
-    error: str | None = None
-
-
-def response_line(step: StepRecord) -> dict[str, Any]:
+def response_line(
+    round: BaseRound, decision: Decision, outcomes: Outcomes, seconds: float, error: str | None
+) -> dict[str, Any]:
     """The `response.log` line of a step: keys and nesting are UFO's, what UFO lists but never writes comes last."""
-    decision = step.decision
-    actions = [_action(step, command, result) for command, result in step.outcomes]
+    actions = [_action(decision, command, result) for command, result in outcomes]
     line: dict[str, Any] = {
-        "agent_type": step.role,
-        "agent_name": step.agent,
-        "session_step": step.session_step,
-        "round_step": step.round_step,
-        "agent_step": step.agent_step,
-        "round_num": step.round,
+        "agent_type": round.role,
+        "agent_name": round.agent_name,
+        "session_step": round.context.get(ContextNames.SESSION_STEP),
+        "round_step": round.step,
+        "agent_step": round.agent_step,
+        "round_num": round.id,
         "status": decision.status.value,
-        "request": step.request,
+        "request": round.request,
         "action": actions,
+        "result": error or decision.result or None,
+        "total_time": seconds,
+    }
+    told = {
         "action_type": [action["result"]["namespace"] for action in actions],
         "action_representation": [action["action_representation"] for action in actions],
         "function_call": [action["action_string"] for action in actions],
-        "result": step.error or decision.result or None,
-        "total_time": round(step.seconds, 6),
     }
-    if step.role == HOST:
-        line |= {"application": step.application, "cost": decision.cost, "last_error": step.error}
-        line |= {key: value[0] if value else "" for key, value in line.items() if key in _OF_ONE_ACTION}
+    if round.role == HOST:  # a host has one action, an app a list
+        line |= {key: value[0] if value else "" for key, value in told.items()}
+        line |= {"application": round.application, "cost": decision.cost, "last_error": error}
         line["arguments"] = actions[0]["arguments"] if actions else {}
     else:
         worked = [action for action in actions if action["result"]["status"] == "success"]
+        line |= told
         line |= {
-            "app_root": step.application,
-            "application_process_name": step.process,
-            "subtask": step.subtask,
+            "app_root": round.application,
+            "application_process_name": round.context.get(ContextNames.APPLICATION_PROCESS_NAME),
+            "subtask": round.subtask,
             "llm_cost": decision.cost,
             "action_success": [{key: action[key] for key in ("result", "action_string")} for action in worked],
             "control_log": [action["target"] or {} for action in actions],
-            **({"last_error": step.error} if step.error else {}),
+            **({"last_error": error} if error else {}),
         }
     said = {key: getattr(decision, key) for key in ("tokens", "observation", "thought", "plan", "comment")}
     return line | {key: value for key, value in said.items() if value}
 
 
-_OF_ONE_ACTION = ("action_type", "action_representation", "function_call")  # a host has one action, an app a list
-
-
-def request_line(step: StepRecord) -> dict[str, Any]:
+def request_line(round: BaseRound, decision: Decision) -> dict[str, Any]:
     """The `request.log` line: what was in view, what was planned before, what memory added, and the prompt."""
-    seen = [_target(one) for one in step.decision.controls]
-    line = {"step": step.session_step, "experience_examples": list(step.injected), "plan": list(step.decision.plan)}
-    about = {"request": step.request, "prompt": step.decision.prompt}
-    if step.role == HOST:
-        return line | about | {"os_info": seen}
-    current = step.process or step.application
-    return line | about | {"control_info": seen, "subtask": step.subtask, "current_application": current}
+    seen = [_target(one) for one in decision.controls]
+    line = {
+        "step": round.context.get(ContextNames.SESSION_STEP),
+        "experience_examples": list(round.injected),
+        "plan": list(decision.plan),
+        "request": round.request,
+        "prompt": decision.prompt,
+    }
+    if round.role == HOST:
+        return line | {"os_info": seen}
+    current = round.context.get(ContextNames.APPLICATION_PROCESS_NAME) or round.application
+    return line | {"control_info": seen, "subtask": round.subtask, "current_application": current}
 
 
-def action_string(name: str, arguments: Mapping[str, Any]) -> str:
-    """An action as UFO writes it: `click_input(id='18', button='left')`."""
-    return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
-
-
-def _action(step: StepRecord, command: Command, result: Result) -> dict[str, Any]:
+def _action(decision: Decision, command: Command, result: Result) -> dict[str, Any]:
     target = command.target
     # With an `id` among them, readers know `id` and `name` for the locator and not for arguments of the tool.
     locator = {"id": target.id, "name": target.name} if target and target.id else {}
     arguments = plain({**locator, **{key: value for key, value in command.parameters.items() if key not in locator}})
-    text = action_string(command.tool_name, arguments)
+    text = f"{command.tool_name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
     try:
         came_to = plain(result.result)
     except DataError:  # a result that contains itself
         came_to = str(result.result)
     return {
         "function": command.tool_name,
-        "status": step.decision.status.value,
+        "status": decision.status.value,
         "arguments": arguments,
         "target": _target(target) if target else None,
         "result": {
@@ -167,54 +141,35 @@ class LogFile:
         self.path = Path(path)
 
     def write(self, line: str) -> None:
-        """Append one line and hand it to the operating system. Raises StorageError when the disk refuses."""
+        """Append one line and hand it to the operating system. Raises StorageError."""
         append_line(self.path, line)
 
 
 class SessionLog:
     """Writes the log folder of one session."""
 
-    def __init__(self, folder: StrPath) -> None:
-        self.folder = Path(folder)
-        self.response_file = self.folder / RESPONSE
-        self.evaluation_logger = LogFile(self.folder / EVALUATION)
-        self._secrets: set[str] = set()
-
-    @classmethod
-    def create(cls, root: StrPath, task: str) -> SessionLog:
+    def __init__(self, root: StrPath, task: str) -> None:
         """Make a folder for `task` below `root`, of its own: if there is one, `task-2` and so on.
 
         Raises:
             StorageError: the disk refused.
         """
-        name = _UNSAFE.sub("_", task).strip(" .")[:_MAX_NAME].strip(" .")
-        name = f"_{name}" if not name or _DEVICES.fullmatch(name) else name
-        make_folder(Path(root))
-        for number in range(1, _MAX_SIBLINGS):
-            folder = Path(root) / (name if number == 1 else f"{name}-{number}")
-            try:
-                folder.mkdir()
-            except FileExistsError:
-                continue
-            except OSError as error:
-                raise StorageError(f"{folder}: cannot be made: {error.strerror or error}") from error
-            return cls(folder)
-        raise StorageError(f"{Path(root) / name}: there are {_MAX_SIBLINGS} log folders of this name")
+        self.folder = _new_folder(Path(root), task)
+        self.evaluation_logger = LogFile(self.folder / EVALUATION)
+        self._secrets: set[str] = set()
 
-    def step(self, record: StepRecord) -> dict[str, Any]:
+    def step(
+        self, round: BaseRound, decision: Decision, outcomes: Outcomes, seconds: float, error: str | None
+    ) -> dict[str, Any]:
         """Write one step to `request.log` and `response.log`; returns the line of the latter."""
-        for command, _ in record.outcomes:
+        for command, _ in outcomes:
             self._learn_secrets(command)
-        self._write(REQUEST, request_line(record))
-        return self._write(RESPONSE, response_line(record))
+        self._write(REQUEST, request_line(round, decision))
+        return self._write(RESPONSE, response_line(round, decision, outcomes, seconds, error))
 
     def evaluation(self, result: Mapping[str, Any]) -> None:
         """Write one judgement."""
         self._write(EVALUATION, result)
-
-    def audit(self, event: Mapping[str, Any]) -> None:
-        """Write what memory was asked and answered."""
-        self._write(AUDIT, {"at": datetime.now(timezone.utc), **event})
 
     def _write(self, name: str, line: Mapping[str, Any]) -> dict[str, Any]:
         clean: dict[str, Any] = self._clean(plain(line))
@@ -248,6 +203,27 @@ class SessionLog:
                 write_atomic(path, text)
 
 
+def _new_folder(root: Path, task: str) -> Path:
+    name = _UNSAFE.sub("_", task).strip(" .")[:_MAX_NAME].strip(" .")
+    name = f"_{name}" if not name or _DEVICES.fullmatch(name) else name
+    make_folder(root)
+    folder, number = root / name, 1
+    while not _made(folder):
+        number += 1
+        folder = root / f"{name}-{number}"
+    return folder
+
+
+def _made(folder: Path) -> bool:
+    """Make a folder; False when it is there already."""
+    with storage_errors(folder):
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            return False
+    return True
+
+
 def _is_secret(label: str, text: str) -> bool:
     """True where redaction would hide a text behind this label: "Password: …"."""
     return bool(label) and text not in redact_text(f"{label}: {text}")
@@ -257,32 +233,27 @@ def _hidden(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value if key in ("id", "name") else HIDDEN for key, value in arguments.items()}
 
 
-def write_markdown(folder: StrPath) -> Path:
-    """Write `output.md` from the logs in `folder`; returns its path.
+def write_markdown(folder: Path) -> None:
+    """Write `output.md` from the logs in `folder`.
 
     Raises:
         StorageError: the disk refused.
         DataError: a log is larger than is read.
     """
-    steps, judgements = (
-        [line for line in read_json_lines(Path(folder) / name) if isinstance(line, dict)]
-        for name in (RESPONSE, EVALUATION)
-    )
-    cost = sum(float(step.get("llm_cost", step.get("cost")) or 0.0) for step in steps)
+    steps, judgements = (read_json_lines(folder / name) for name in (RESPONSE, EVALUATION))
+    cost = sum(step.get("llm_cost", step.get("cost")) or 0.0 for step in steps)
     lines = ["# Trajectory Data", "", "## Summary", ""]
     lines += [f"- **Request**: {text}" for text in dict.fromkeys(_one_line(step.get("request")) for step in steps)]
     lines += [f"- **Total Steps**: {len(steps)}", f"- **Total Cost**: ${cost:.4f}", "", "## Evaluation Results", ""]
     lines += [f"- **Complete**: {_one_line(one.get('complete'))}. {_one_line(one.get('reason'))}" for one in judgements]
     for number, step in enumerate(steps):
         lines += ["", f"## Step {number}: {_one_line(step.get('agent_name'))}", ""]
-        told = {key: step.get(key) for key in ("status", "subtask", "observation", "result")}
-        lines += [f"- **{key.capitalize()}**: {_one_line(value)}" for key, value in told.items() if value]
-        for action in step.get("action") or []:
-            parts = (action.get("action_string"), "→", action["result"]["status"], action["result"]["error"])
-            lines.append(f"- **Action**: {_one_line(' '.join(str(part) for part in parts if part))}")
-    path = Path(folder) / REPORT
-    write_atomic(path, "\n".join(lines) + "\n")
-    return path
+        said = {key: step.get(key) for key in ("status", "subtask", "observation", "result")}
+        lines += [f"- **{key.capitalize()}**: {_one_line(value)}" for key, value in said.items() if value]
+        for action in step["action"]:
+            parts = (action["action_string"], "→", action["result"]["status"], action["result"]["error"])
+            lines.append(f"- **Action**: {_one_line(' '.join(part for part in parts if part))}")
+    write_atomic(folder / REPORT, "\n".join(lines) + "\n")
 
 
 def _one_line(value: Any) -> str:

@@ -17,7 +17,7 @@ class MemoryItem:
     """One step of an agent, with whatever fields the agent cares to keep.
 
     A field is given to the constructor, set with `set_value`, or simply assigned: `item.cost = 0.01`. Two items never
-    share a field. A field named like a method (`filter`) is reached through `get_value`.
+    share a field.
     """
 
     def __init__(self, /, **fields: Any) -> None:
@@ -32,7 +32,7 @@ class MemoryItem:
     def add_values_from_dict(self, values: Mapping[str, Any]) -> None:
         """Add or replace several fields; those not named stay."""
         for key, value in values.items():
-            MemoryItem.set_value(self, key, value)
+            MemoryItem.set_value(self, key, value)  # by its class: an item may have a field of this name
 
     def from_dict(self, data: Mapping[str, Any]) -> None:
         """Fill this item from what `to_dict` or the parsed `to_json` gave."""
@@ -44,7 +44,7 @@ class MemoryItem:
 
     def get_values(self, keys: Iterable[str]) -> dict[str, Any]:
         """Give the named fields; a missing one is None."""
-        return {key: MemoryItem.get_value(self, key) for key in keys}
+        return {key: vars(self).get(key) for key in keys}
 
     def filter(self, keys: Iterable[str] = ()) -> dict[str, Any]:
         """Give those of the named fields that exist, in the item's order."""
@@ -89,7 +89,7 @@ class Memory:
             raise UsageError(f"a memory holds at least one item, not {self._max_items}")
         self._lock: AbstractContextManager[Any] = lock or threading.RLock()
         self._content: list[MemoryItem] = []
-        self._dropped, self._dropped_cost = 0, 0.0
+        self._dropped_cost = 0.0
 
     def add_memory_item(self, memory_item: MemoryItem) -> None:
         """Append a step; beyond the limit the oldest is dropped."""
@@ -97,22 +97,16 @@ class Memory:
             raise UsageError(f"a memory holds MemoryItem objects, not {type(memory_item).__name__}")
         with self._lock:
             self._content.append(memory_item)
-            surplus = self._content[: -self._max_items]
-            self._dropped += len(surplus)
-            self._dropped_cost += sum(map(_cost, surplus))
-            del self._content[: len(surplus)]
+            if len(self._content) > self._max_items:
+                self._dropped_cost += _cost(self._content.pop(0))
 
     def load(self, content: Sequence[MemoryItem]) -> None:
         """Replace the content by `content`, of which the newest are kept if there are more than the limit."""
+        fresh = Memory(self._max_items)
+        for item in content:
+            fresh.add_memory_item(item)
         with self._lock:
-            before = self._content, self._dropped, self._dropped_cost
-            self.clear()
-            try:
-                for item in content:
-                    self.add_memory_item(item)
-            except UsageError:
-                self._content, self._dropped, self._dropped_cost = before
-                raise
+            self._content, self._dropped_cost = fresh._content, fresh._dropped_cost
 
     def from_list_of_dicts(self, data: Sequence[Mapping[str, Any]]) -> None:
         """Replace the content by what `to_list_of_dicts` gave.
@@ -128,10 +122,8 @@ class Memory:
             self._content = [item for item in self._content if vars(item).get("step") != step]
 
     def clear(self) -> None:
-        """Forget everything, the count of dropped items and their cost included."""
-        with self._lock:
-            self._content = []
-            self._dropped, self._dropped_cost = 0, 0.0
+        """Forget everything, the cost of dropped items included."""
+        self.load([])
 
     @property
     def content(self) -> list[MemoryItem]:
@@ -149,11 +141,6 @@ class Memory:
         """How many items there are."""
         return len(self._content)
 
-    @property
-    def dropped(self) -> int:
-        """How many items the size limit has pushed out since the last `clear` or `load`."""
-        return self._dropped
-
     def is_empty(self) -> bool:
         """Tell whether there is no item."""
         return self.length == 0
@@ -170,8 +157,7 @@ class Memory:
 
     def get_latest_item(self) -> MemoryItem | None:
         """Give the newest item, or None if there is none."""
-        latest = self.get_latest(1)
-        return latest[0] if latest else None
+        return next(iter(self.get_latest(1)), None)
 
     def get_total_cost(self) -> float:
         """Sum the `cost` of all steps, those pushed out by the size limit included: the money is spent."""
@@ -191,7 +177,7 @@ class Memory:
     def filter_memory_from_steps(self, steps: Iterable[int]) -> list[dict[str, Any]]:
         """Give the items whose `step` is one of `steps`, as dicts."""
         wanted = list(steps)
-        return [dict(vars(item)) for item in self.content if vars(item).get("step") in wanted]
+        return [fields for fields in self.list_content if fields.get("step") in wanted]
 
     def to_list_of_dicts(self) -> list[dict[str, Any]]:
         """Give all items as dicts, oldest first."""
@@ -204,23 +190,22 @@ class Memory:
 
 def items_from_dicts(data: Any, kind: type[MemoryItem] = MemoryItem, *, field: str = "") -> list[MemoryItem]:
     """Make items of `kind` from a list of dicts; `field` names the list in the `DataError` for anything else."""
-    if not isinstance(data, Sequence) or isinstance(data, (str, bytes)):
+    if not isinstance(data, (list, tuple)):
         raise DataError("must be a list of objects", field=field or None, code="E_SCHEMA")
-    items = []
     for number, fields in enumerate(data):
         if not isinstance(fields, Mapping) or not all(isinstance(key, str) for key in fields):
             raise DataError("must be an object with text keys", field=f"{field}[{number}]", code="E_SCHEMA")
-        items.append(kind(**fields))
-    return items
+    return [kind(**fields) for fields in data]
 
 
 def _cost(item: MemoryItem) -> float:
-    cost: Any = vars(item).get("cost")
+    cost = vars(item).get("cost")
     usable = isinstance(cost, (int, float)) and not isinstance(cost, bool) and math.isfinite(cost)
-    return float(cost) if usable else 0.0
+    return float(cost) if usable else 0.0  # type: ignore[arg-type]
 
 
 def _statuses(item: MemoryItem) -> set[str]:
+    """The status of an item and those of its `results`, which are objects or mappings, one or a list."""
     results = vars(item).get("results")
     listed = results if isinstance(results, (list, tuple)) else [results]
     found = [one.get("status") if isinstance(one, Mapping) else getattr(one, "status", None) for one in listed]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.offer import PROVEN_AFTER
@@ -19,45 +18,31 @@ from ufo_experience.session.recovery import RecoveryPolicy
 if TYPE_CHECKING:
     from ufo_experience.memory import ExperienceMemory
 
-
-class SaveMode(str, Enum):
-    """The four ways of UFO's `SAVE_EXPERIENCE`."""
-
-    ALWAYS = "always"
-    ASK = "ask"
-    AUTO = "auto"
-    ALWAYS_NOT = "always_not"
+SAVE_MODES = ("always", "ask", "auto", "always_not")  # of UFO's `SAVE_EXPERIENCE`
 
 
 @dataclass(frozen=True)
 class SavePolicy:
-    """A mode, and the score in [0, 1] that `auto` wants to see passed."""
+    """Which sessions are kept as experiences: a mode, and the score in [0, 1] that `auto` wants to see passed."""
 
-    mode: SaveMode = SaveMode.ALWAYS_NOT
+    mode: str = "always_not"
     threshold: float = 0.5
 
     def __post_init__(self) -> None:
+        if self.mode not in SAVE_MODES:
+            raise UsageError(f"unknown save mode {self.mode!r}: use one of {', '.join(SAVE_MODES)}")
         if not 0.0 <= self.threshold <= 1.0:
             raise UsageError(f"the threshold of a save policy lies in [0, 1], not {self.threshold!r}")
 
-    @classmethod
-    def of(cls, mode: SaveMode | str, threshold: float = 0.5) -> SavePolicy:
-        """Make a policy of a mode's name. Raises UsageError when there is no such mode."""
-        try:
-            return cls(SaveMode(mode), threshold)
-        except ValueError as error:
-            names = ", ".join(one.value for one in SaveMode)
-            raise UsageError(f"unknown save mode {mode!r}: use one of {names}") from error
-
     def wants(self, evaluation: Mapping[str, Any] | None, ask: Callable[[], bool]) -> bool:
         """Tell whether to save a session with this judgement (None: nobody judged); asks only in mode `ask`."""
-        if self.mode is SaveMode.ASK:
+        if self.mode == "ask":
             return ask()
-        return self.mode is SaveMode.ALWAYS or (self.mode is SaveMode.AUTO and self.passes(evaluation))
+        return self.mode == "always" or (self.mode == "auto" and self.passes(evaluation))
 
     def passes(self, evaluation: Mapping[str, Any] | None) -> bool:
         """Tell whether the score is above the threshold; no score, no pass, and a "no" never passes."""
-        score = score_of(evaluation)
+        score = score_of(evaluation or {})
         return score is not None and verdict_of(evaluation) is not False and score > self.threshold
 
 
@@ -67,13 +52,11 @@ def verdict_of(evaluation: Mapping[str, Any] | None) -> bool | None:
     return {"yes": True, "no": False}.get(word)
 
 
-def score_of(evaluation: Mapping[str, Any] | None) -> float | None:
+def score_of(evaluation: Mapping[str, Any]) -> float | None:
     """The score in [0, 1]: the one given, else 1 for "yes" and 0 for "no", else the share of sub-scores with "yes"."""
-    if evaluation is None:
-        return None
-    for value in (evaluation.get("score"), evaluation.get("evaluation_score")):
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-            return min(1.0, max(0.0, float(value)))
+    given = evaluation.get("score", evaluation.get("evaluation_score"))
+    if isinstance(given, (int, float)) and not isinstance(given, bool) and math.isfinite(given):
+        return min(1.0, max(0.0, float(given)))
     verdict = verdict_of(evaluation)
     if verdict is not None:
         return float(verdict)
@@ -81,8 +64,8 @@ def score_of(evaluation: Mapping[str, Any] | None) -> float | None:
     scores = evaluation.get("sub_scores")
     if isinstance(scores, list):
         scores = {number: one.get("evaluation") for number, one in enumerate(scores) if isinstance(one, Mapping)}
-    words = list(scores.values()) if isinstance(scores, Mapping) else []
-    return [str(word).strip().casefold() for word in words].count("yes") / len(words) if words else None
+    words = [str(word).strip().casefold() for word in scores.values()] if isinstance(scores, Mapping) else []
+    return words.count("yes") / len(words) if words else None
 
 
 @dataclass(frozen=True)
@@ -91,8 +74,7 @@ class SessionConfig:
 
     `recall` says how experiences are used: "advise" shows them, "ahead" also shows what comes next and carries out
     several actions of one answer, each checked first, "replay" carries a proven way out without asking the agent; None
-    shows none. A way is proven when it has helped `replay_after` times since it last hurt. `look` is the tool that
-    tells the controls in view. `top_k` and `max_tokens` None leave that to the memory.
+    shows none. A way is proven when it has helped `replay_after` times since it last hurt.
     """
 
     log_root: StrPath = "logs"
@@ -104,22 +86,12 @@ class SessionConfig:
     save_ui_tree: bool = False
     save_full_screen: bool = False
     log_to_markdown: bool = True
-    recall: RecallMode | bool | None = "advise"
+    recall: RecallMode | None = "advise"
     replay_after: int = PROVEN_AFTER
-    look: str = "get_controls"
-    top_k: int | None = None
-    max_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        if self.recall_mode not in (None, "advise", "ahead", "replay"):
+        if self.recall is not None and self.recall not in get_args(RecallMode):
             raise UsageError(f"recall is advise, ahead, replay or None, not {self.recall!r}")
-
-    @property
-    def recall_mode(self) -> RecallMode | None:
-        """How experiences are used; True stands for "advise", False for None."""
-        if isinstance(self.recall, bool):
-            return "advise" if self.recall else None
-        return self.recall
 
 
 @dataclass(frozen=True)
@@ -138,10 +110,3 @@ class SessionParts:
     user: Interactor = field(default_factory=Interactor)
     memory: ExperienceMemory | None = None
     config: SessionConfig = field(default_factory=SessionConfig)
-
-
-def need(agent: Agent | None, part: str, session_type: str) -> Agent:
-    """`agent`, or a `UsageError` that names the missing part."""
-    if agent is None:
-        raise UsageError(f"{session_type} needs {part} in its parts")
-    return agent

@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from pydantic import AliasChoices, BaseModel, Field
 
 from ufo_experience.actions import kind_of
 from ufo_experience.errors import DataError
@@ -23,6 +24,7 @@ from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.procedure.steps import Target as Aim
+from ufo_experience.schema import validate
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.log_writer import APP, HOST
 from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
@@ -36,41 +38,33 @@ _PLACEHOLDER = re.compile(r"\{\{((?:input|secret):\d+)\}\}|<secret>")
 _APPLICATION_KEYS = ("app_name", "application", "application_name")
 
 
-@dataclass(frozen=True)
-class PlanAction:
+class PlanAction(BaseModel):
     """One action of a plan, and who does it."""
 
-    agent: str
-    command: Command
+    agent: str = APP
+    action: str = Field(min_length=1)
+    parameters: dict[str, Any] = {}
+
+    @property
+    def label(self) -> str:
+        """The name of the control it acts on."""
+        return str(self.parameters.get("label") or "")
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(BaseModel):
     """What to do, and the actions that do it (none: only the request is given)."""
 
-    request: str
-    actions: tuple[PlanAction, ...] = ()
+    request: str = Field(min_length=1, validation_alias=AliasChoices("request", "task"))
+    actions: list[PlanAction] = []
 
 
 def load_plan(path: StrPath, values: Mapping[str, str] | None = None) -> Plan:
     """Read a plan file, filling placeholders: `{"input:1": "Jane"}` stands for `{{input:1}}`.
 
     Raises:
-        DataError: no such file, too large, or (`E_CORRUPT`) not JSON.
-        DataError: no request, or an action without a name; the message names the field.
+        DataError: no such file, too large, not JSON, no request, or an action without a name; the field is named.
     """
-    data = read_json(path, MAX_PLAN_BYTES)
-    if not isinstance(data, Mapping):
-        raise DataError("a plan is a JSON object", file=str(path), code="E_SCHEMA")
-    requests = [data.get(key) for key in ("request", "task")]
-    request = next((one for one in requests if isinstance(one, str) and one.strip()), None)
-    if request is None:
-        raise DataError("required: what is to be done", file=str(path), field="request", code="E_SCHEMA")
-    actions = data.get("actions", [])
-    if not isinstance(actions, list):
-        raise DataError("not a list", file=str(path), field="actions", code="E_SCHEMA")
-    known = dict(values or {})
-    return Plan(_fill(request, known), tuple(_action(item, n, path, known) for n, item in enumerate(actions)))
+    return validate(Plan, _fill(read_json(path, MAX_PLAN_BYTES), values or {}), file=str(path))
 
 
 def check_replayable(plan: Plan, path: StrPath) -> None:
@@ -78,9 +72,9 @@ def check_replayable(plan: Plan, path: StrPath) -> None:
     if not plan.actions:
         raise DataError("no actions to replay; run it as a batch instead", file=str(path), field="actions")
     for number, action in enumerate(plan.actions):
-        left = _PLACEHOLDER.search(dump([action.command.parameters, action.command.target]))
+        left = _PLACEHOLDER.search(dump(action.parameters))
         if left:
-            field = f"actions[{number}].parameters"
+            field = f"actions.{number}.parameters"
             raise DataError(f"{left[0]} is not filled: give its value", file=str(path), field=field)
 
 
@@ -92,11 +86,9 @@ def export_plan(experience: Experience, path: StrPath) -> Path:
 
 def guide_along(plan: Plan) -> Guide:
     """A guide along the actions of a plan that name a control. Whoever wrote the plan has allowed what is in it."""
-    commands = [action.command for action in plan.actions]
-    named = [(one, Aim(one.target.name)) for one in commands if one.target is not None]
     steps = tuple(
-        ProcedureStep(number, one.tool_name, kind_of(one.tool_name), aim, dict(one.parameters))
-        for number, (one, aim) in enumerate(named, start=1)
+        ProcedureStep(number, one.action, kind_of(one.action), Aim(one.label), dict(one.parameters))
+        for number, one in enumerate((one for one in plan.actions if one.label), start=1)
     )
     return Guide(Procedure("", plan.request, plan.request, "", steps), max_detours=len(steps))
 
@@ -122,8 +114,10 @@ class PlanAgent:
             if is_host:
                 return Decision(AgentStatus.ASSIGN, subtask=turn.request, application=turn.application)
             return Decision(AgentStatus.FINISH)
-        command = self._left.popleft().command
-        opened = [str(command.parameters[key]) for key in _APPLICATION_KEYS if is_host and command.parameters.get(key)]
+        action = self._left.popleft()
+        target = Target(action.label) if action.label else None
+        command = Command(action.action, action.parameters, target=target)
+        opened = [str(action.parameters[key]) for key in _APPLICATION_KEYS if is_host and action.parameters.get(key)]
         return Decision(AgentStatus.CONTINUE, (command,), application=opened[0] if opened else "")
 
 
@@ -131,21 +125,6 @@ def plan_agents(plan: Plan) -> tuple[PlanAgent, PlanAgent]:
     """The host and the app agent that replay a plan together."""
     left = deque(plan.actions)
     return PlanAgent(left, HOST), PlanAgent(left, APP)
-
-
-def _action(item: Any, number: int, path: StrPath, values: Mapping[str, str]) -> PlanAction:
-    field = f"actions[{number}]"
-    if not isinstance(item, Mapping):
-        raise DataError("not an object", file=str(path), field=field, code="E_SCHEMA")
-    name, parameters = item.get("action"), item.get("parameters", {})
-    if not isinstance(name, str) or not name:
-        raise DataError("required", file=str(path), field=f"{field}.action", code="E_SCHEMA")
-    if not isinstance(parameters, Mapping):
-        raise DataError("not an object", file=str(path), field=f"{field}.parameters", code="E_SCHEMA")
-    filled = {str(key): _fill(value, values) for key, value in parameters.items()}
-    label = filled.get("label")
-    target = Target(name=label) if isinstance(label, str) else None
-    return PlanAction(str(item.get("agent") or APP), Command(name, filled, target=target))
 
 
 def _fill(value: Any, values: Mapping[str, str]) -> Any:

@@ -7,7 +7,6 @@ turn ──▶ Agent.act ──▶ Decision ──▶ CommandDispatcher.execute_
 from __future__ import annotations
 
 import copy
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from ufo_experience.session.blackboard import Blackboard
 
 
-DATA_COLLECTION = "data_collection"
-ACTION = "action"
+DATA_COLLECTION, ACTION = "data_collection", "action"  # types of tools
 
 
 class AgentError(ServiceError):
@@ -187,10 +185,6 @@ class CommandDispatcher(Protocol):
         """
         ...
 
-    async def reconnect(self) -> bool:
-        """Try to get a lost connection back; False when there is none to get back."""
-        ...
-
 
 def describe(command: Command) -> str:
     """The command in words."""
@@ -209,7 +203,6 @@ class ContextNames(str, Enum):
     CURRENT_ROUND_ID = "CURRENT_ROUND_ID"
     ROUND_STEP = "ROUND_STEP"
     ROUND_COST = "ROUND_COST"
-    ROUND_SUBTASK_AMOUNT = "ROUND_SUBTASK_AMOUNT"
     SUBTASK_AMOUNT = "SUBTASK_AMOUNT"
     SESSION_STEP = "SESSION_STEP"
     TOTAL_COST = "TOTAL_COST"
@@ -224,64 +217,43 @@ class ContextNames(str, Enum):
     ERROR_MESSAGE = "ERROR_MESSAGE"
 
 
-# What a value is before anybody sets it: the kind of value, made anew for each context.
-_DEFAULTS: dict[str, type] = {
-    **dict.fromkeys(("REQUEST", "SUBTASK", "APPLICATION_PROCESS_NAME", "APPLICATION_ROOT_NAME", "ERROR_MESSAGE"), str),
-    **dict.fromkeys(("CURRENT_ROUND_ID", "SUBTASK_AMOUNT", "SESSION_STEP", "TOTAL_TOKENS"), int),
-    **dict.fromkeys(("ROUND_STEP", "ROUND_COST", "ROUND_SUBTASK_AMOUNT"), dict),
-    **dict.fromkeys(("PREVIOUS_SUBTASKS", "TRAJECTORY"), list),
-    **dict.fromkeys(("SESSION_FINISH", "ERROR"), bool),
-    "TOTAL_COST": float,
+_AT_FIRST: dict[ContextNames, Any] = {
+    **dict.fromkeys((ContextNames.REQUEST, ContextNames.SUBTASK, ContextNames.ERROR_MESSAGE), ""),
+    **dict.fromkeys((ContextNames.APPLICATION_PROCESS_NAME, ContextNames.APPLICATION_ROOT_NAME), ""),
+    **dict.fromkeys((ContextNames.CURRENT_ROUND_ID, ContextNames.SUBTASK_AMOUNT, ContextNames.SESSION_STEP), 0),
+    **{ContextNames.TOTAL_COST: 0.0, ContextNames.TOTAL_TOKENS: 0},
+    **{ContextNames.ROUND_STEP: {}, ContextNames.ROUND_COST: {}},
+    **{ContextNames.PREVIOUS_SUBTASKS: [], ContextNames.TRAJECTORY: []},
+    **dict.fromkeys((ContextNames.SESSION_FINISH, ContextNames.ERROR), False),
 }
 
 
 class Context:
-    """Shared by the rounds and agents of one session. Thread-safe; no two contexts share a default."""
+    """Shared by the rounds and agents of one session; no two contexts share a default."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._values: dict[ContextNames, Any] = {ContextNames(name): kind() for name, kind in _DEFAULTS.items()}
+        self._values = copy.deepcopy(_AT_FIRST)
         self._dispatcher: CommandDispatcher | None = None
 
     def get(self, key: ContextNames, default: Any = None) -> Any:
         """Give the value of `key`, or `default` when none was ever set."""
-        with self._lock:
-            return self._values.get(key, default)
+        return self._values.get(key, default)
 
     def set(self, key: ContextNames, value: Any) -> None:
         """Set the value of `key`."""
-        with self._lock:
-            self._values[ContextNames(key)] = value
+        self._values[ContextNames(key)] = value
 
     def add(self, key: ContextNames, amount: float) -> None:
         """Add to a number, such as the cost so far."""
-        with self._lock:
-            self._values[key] += amount
-
-    def append(self, key: ContextNames, item: Any) -> None:
-        """Append to a list, such as the trajectory."""
-        with self._lock:
-            self._values[key].append(item)
-
-    def update_dict(self, key: ContextNames, values: dict[Any, Any]) -> None:
-        """Put `values` into a mapping, such as the cost of each round."""
-        with self._lock:
-            self._values[key].update(values)
+        self._values[key] += amount
 
     @property
     def command_dispatcher(self) -> CommandDispatcher:
         """The way commands go. Raises UsageError when none was attached."""
         if self._dispatcher is None:
-            raise UsageError(
-                "no command dispatcher: attach one with attach_command_dispatcher, or give it to the parts"
-            )
+            raise UsageError("no command dispatcher: give one to the parts, or attach_command_dispatcher")
         return self._dispatcher
 
-    def attach_command_dispatcher(self, dispatcher: CommandDispatcher | None) -> None:
+    def attach_command_dispatcher(self, command_dispatcher: CommandDispatcher | None) -> None:
         """Set the way commands go."""
-        self._dispatcher = dispatcher
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give all values by name."""
-        with self._lock:
-            return {key.value: copy.copy(value) for key, value in self._values.items()}
+        self._dispatcher = command_dispatcher

@@ -9,16 +9,15 @@ import asyncio
 import logging
 import os
 from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import ExperienceError, StorageError, UsageError
+from ufo_experience.errors import ExperienceError, UsageError
+from ufo_experience.procedure.guide import Guide
 from ufo_experience.session.blackboard import Blackboard
 from ufo_experience.session.files import StrPath, dump, make_folder, write_atomic
 from ufo_experience.session.images import decode_image
-from ufo_experience.session.log_writer import LogFile, SessionLog, write_markdown
+from ufo_experience.session.log_writer import RESPONSE, LogFile, SessionLog, write_markdown
 from ufo_experience.session.parts import SessionParts, verdict_of
 from ufo_experience.session.protocols import (
     DATA_COLLECTION,
@@ -30,10 +29,9 @@ from ufo_experience.session.protocols import (
     ContextNames,
 )
 from ufo_experience.session.recall import Recall
-from ufo_experience.session.recovery import execute
-from ufo_experience.session.round import BaseRound, RoundContext
-
-_log = logging.getLogger(__name__)
+from ufo_experience.session.recovery import execute, told
+from ufo_experience.session.round import BaseRound
+from ufo_experience.store.files import storage_errors
 
 
 def _in_context(name: ContextNames, doc: str) -> Any:
@@ -41,88 +39,20 @@ def _in_context(name: ContextNames, doc: str) -> Any:
     return property(lambda self: self.context.get(name), lambda self, value: self.context.set(name, value), doc=doc)
 
 
-class SessionState:
-    """The state of a session and the properties that show it."""
+class BaseSession(ABC):
+    """What all sessions share. A subclass says which agents work and where requests come from.
 
-    _id: str | int
-    _context: Context
-    _shared: RoundContext
-    _log: SessionLog
-    _rounds: dict[int, BaseRound]
-    _host_agent: Agent | None
-    results: list[dict[str, Any]]  # of each round, then of the evaluation
+    After `run`, `results` has what each round and the evaluation came to, and `saved` the ids of what was learned.
+    """
+
+    agent_name = "AppAgent"
+    _mode = ""
+    guide: Guide | None = None  # along a plan that is replayed, in place of a way memory found
 
     step = _in_context(ContextNames.SESSION_STEP, "Steps taken so far.")
     cost = _in_context(ContextNames.TOTAL_COST, "US dollars spent so far.")
     application_window = _in_context(ContextNames.APPLICATION_WINDOW, "The window being worked in.")
     application_window_info = _in_context(ContextNames.APPLICATION_WINDOW_INFO, "What is known of that window.")
-
-    @property
-    def id(self) -> str | int:
-        """The id of the session."""
-        return self._id
-
-    @property
-    def context(self) -> Context:
-        """The state its rounds share."""
-        return self._context
-
-    @property
-    def blackboard(self) -> Blackboard:
-        """The memory its agents share."""
-        return self._shared.blackboard
-
-    @property
-    def session_type(self) -> str:
-        """The name of its class."""
-        return type(self).__name__
-
-    @property
-    def rounds(self) -> dict[int, BaseRound]:
-        """Its rounds, by id."""
-        return self._rounds
-
-    @property
-    def total_rounds(self) -> int:
-        """How many rounds there are."""
-        return len(self._rounds)
-
-    @property
-    def current_round(self) -> BaseRound | None:
-        """The latest round; None before the first."""
-        return self._rounds[max(self._rounds)] if self._rounds else None
-
-    @property
-    def current_agent_class(self) -> str:
-        """The name of the class of the agent at work, "" before the first round."""
-        return type(self.current_round.agent).__name__ if self.current_round else ""
-
-    @property
-    def host_agent(self) -> Agent | None:
-        """The host agent; None in sessions that have none."""
-        return self._host_agent
-
-    @property
-    def injected(self) -> tuple[str, ...]:
-        """Ids of the experiences that were shown to its agents."""
-        return self._shared.recall.injected if self._shared.recall else ()
-
-    @property
-    def followed(self) -> tuple[str, ...]:
-        """Ids of the experiences that were offered as a way, step by step, in `ahead` and `replay`."""
-        return self._shared.recall.followed if self._shared.recall else ()
-
-    @property
-    def evaluation_logger(self) -> LogFile:
-        """The file of judgements."""
-        return self._log.evaluation_logger
-
-
-class BaseSession(SessionState, ABC):
-    """What all sessions share. A subclass says which agents work and where requests come from."""
-
-    agent_name = "AppAgent"
-    _mode = ""
 
     def __init__(self, task: str, should_evaluate: bool, id: str | int, *, parts: SessionParts) -> None:
         """Make a session named `task`, with a log folder of its own.
@@ -131,53 +61,90 @@ class BaseSession(SessionState, ABC):
             UsageError: an agent is missing.
             StorageError: the log folder cannot be made.
         """
-        self.task, self.parts = task, parts
+        self.task, self.id, self.parts = task, id, parts
         self.logger = logging.getLogger(__name__)
         self._should_evaluate = should_evaluate
-        self._id = id
-        self._host_agent: Agent | None = None
-        self._app_agent: Agent | None = None
-        self._init_agents()
+        self.host_agent: Agent | None = None
+        self.app_agent: Agent
         self.reset()
 
     @abstractmethod
     def _init_agents(self) -> None:
-        """Choose the agents among the parts."""
+        """Choose the agents among the parts: `app_agent`, and `host_agent` where there are two."""
 
     @abstractmethod
     def next_request(self) -> str:
         """The next request; sets the session finished when there is none."""
 
-    @abstractmethod
     def request_to_evaluate(self) -> str:
-        """The request or requests the evaluator is to judge by."""
-
-    def _init_context(self) -> None:
-        self._context = Context()
-        self._context.attach_command_dispatcher(self.parts.dispatcher)
-        self._context.set(ContextNames.ID, self._id)
-        self._context.set(ContextNames.MODE, self._mode)
-        self._context.set(ContextNames.LOG_PATH, self.log_path)
+        """The requests the evaluator is to judge by, as JSON."""
+        return self.blackboard.requests_to_json()
 
     def reset(self) -> None:
         """Begin anew: no rounds, an empty context, a new log folder."""
         parts, config = self.parts, self.parts.config
-        self._log = SessionLog.create(config.log_root, self.task)
-        self.log_path = f"{self._log.folder}{os.sep}"
-        self._rounds = {}
-        self.results = []
+        self._init_agents()
+        self.log = SessionLog(config.log_root, self.task)
+        self.log_path = f"{self.log.folder}{os.sep}"
+        self.rounds: dict[int, BaseRound] = {}
+        self.results: list[dict[str, Any]] = []
         self.saved: tuple[str, ...] = ()
+        self.blackboard = Blackboard()
         self._evaluation: dict[str, Any] | None = None
         self._finish = False
+        self.context = Context()
         self._init_context()
-        recall = None
-        if parts.memory is not None and config.recall_mode is not None:
-            recall = Recall(parts.memory, self._log, f"{self.task}#{self._id}", config)
-        app_agent = self._app_agent if self._host_agent is not None else None
-        judged = self._should_evaluate and parts.evaluator is not None
-        self._shared = RoundContext(
-            self._log, config, parts.user, Blackboard(), app_agent, recall, self.agent_name, judged
-        )
+        self.recall: Recall | None = None
+        if parts.memory is not None and config.recall is not None:
+            self.recall = Recall(parts.memory, f"{self.task}#{self.id}", config)
+
+    def _init_context(self) -> None:
+        self.context.attach_command_dispatcher(self.parts.dispatcher)
+        self.context.set(ContextNames.ID, self.id)
+        self.context.set(ContextNames.MODE, self._mode)
+        self.context.set(ContextNames.LOG_PATH, self.log_path)
+
+    # ---- what it is at
+
+    @property
+    def session_type(self) -> str:
+        """The name of its class."""
+        return type(self).__name__
+
+    @property
+    def total_rounds(self) -> int:
+        """How many rounds there are."""
+        return len(self.rounds)
+
+    @property
+    def current_round(self) -> BaseRound | None:
+        """The latest round; None before the first."""
+        return self.rounds[max(self.rounds)] if self.rounds else None
+
+    @property
+    def current_agent_class(self) -> str:
+        """The name of the class of the agent at work, "" before the first round."""
+        return type(self.current_round.agent).__name__ if self.current_round else ""
+
+    @property
+    def evaluation_logger(self) -> LogFile:
+        """The file of judgements."""
+        return self.log.evaluation_logger
+
+    @property
+    def is_judged(self) -> bool:
+        """True when an evaluator looks at what was done in the end."""
+        return self._should_evaluate and self.parts.evaluator is not None
+
+    @property
+    def injected(self) -> tuple[str, ...]:
+        """Ids of the experiences that were shown to its agents."""
+        return self.recall.injected if self.recall else ()
+
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """Ids of the experiences that were offered as a way, step by step, in `ahead` and `replay`."""
+        return self.recall.followed if self.recall else ()
 
     # ---- running
 
@@ -193,7 +160,7 @@ class BaseSession(SessionState, ABC):
                 break
             round_result = await round.run()
             self.results.append({"request": round.request, "result": round_result})
-        self._context.set(ContextNames.SESSION_FINISH, True)
+        self.context.set(ContextNames.SESSION_FINISH, True)
         await self.capture_last_snapshot()
         await asyncio.to_thread(self._conclude)
         return self.results
@@ -202,8 +169,8 @@ class BaseSession(SessionState, ABC):
         if self._should_evaluate and not self.is_error():
             self.evaluation()
         success = verdict_of(self._evaluation)
-        if self._shared.recall is not None and success is not None:
-            self._shared.recall.credit(success)
+        if self.recall is not None and success is not None:
+            self.recall.credit(success)
         if self.parts.config.log_to_markdown:
             self.save_log_to_markdown()
         if self.parts.config.save.wants(self._evaluation, self.parts.user.experience_asker):
@@ -215,10 +182,7 @@ class BaseSession(SessionState, ABC):
         request = self.next_request()
         if self.is_finished():
             return None
-        agent = self._host_agent or self._app_agent
-        if agent is None:
-            raise UsageError("a session needs an agent")
-        round = BaseRound(request, agent, self.context, self.total_rounds, self._shared)
+        round = BaseRound(request, self.host_agent or self.app_agent, self.context, self.total_rounds, self)
         self.add_round(round.id, round)
         return round
 
@@ -228,7 +192,7 @@ class BaseSession(SessionState, ABC):
 
     def add_round(self, id: int, round: BaseRound) -> None:
         """Add a round."""
-        self._rounds[id] = round
+        self.rounds[id] = round
 
     def is_finished(self) -> bool:
         """True when it was ended, is in error, or has no steps or rounds left."""
@@ -262,29 +226,29 @@ class BaseSession(SessionState, ABC):
             return
         requests = self.request_to_evaluate()
         for all_screenshots in dict.fromkeys((self.parts.config.eva_all_screenshots, False)):
-            with ThreadPoolExecutor(1) as pool:  # whatever an evaluator raises is told by the future
-                asked = pool.submit(evaluator.evaluate, requests, self.log_path, all_screenshots, self.context)
-            if (fault := asked.exception()) is not None:
-                self.logger.warning("%s: evaluation failed: %s: %s", self.task, type(fault).__name__, fault)
+            try:
+                judgement, cost = evaluator.evaluate(requests, self.log_path, all_screenshots, self.context)
+            except Exception as fault:  # noqa: BLE001 - an evaluator is not ours, and may raise anything
+                self.logger.warning("%s: evaluation failed: %s", self.task, told(fault))
                 continue
-            judgement, cost = asked.result()
             result = {**judgement, "level": "session", "request": requests, "type": "evaluation_result"}
             self._evaluation = result
             self.results.append(result)
             self.cost += cost
             evaluator.print_response(result)
-            self._log.evaluation(result)
+            self.log.evaluation(result)
             return
 
     def experience_saver(self) -> None:
         """Learn from the log of this session; `saved` are the ids. A memory that refuses is logged, the log stays."""
+        responses = self.log.folder / RESPONSE
         if self.parts.memory is None:
             self.logger.warning("%s: no memory to save the experience in", self.task)
             return
-        if not self._log.response_file.exists():
+        if not responses.exists():
             return
         try:
-            report = self.parts.memory.ingest(self._log.response_file, include_failures=True)
+            report = self.parts.memory.ingest(responses, include_failures=True)
         except ExperienceError as error:
             self.logger.error("%s: the experience was not saved: %s", self.task, error)
             return
@@ -301,7 +265,7 @@ class BaseSession(SessionState, ABC):
     def save_log_to_markdown(self) -> None:
         """Write the log as `output.md`, for people; when that cannot be done, it is logged."""
         try:
-            write_markdown(self._log.folder)
+            write_markdown(self.log.folder)
         except ExperienceError as error:
             self.logger.warning("%s: no report: %s", self.task, error)
 
@@ -318,35 +282,32 @@ class BaseSession(SessionState, ABC):
     async def capture_last_screenshot(self, save_path: StrPath, full_screen: bool = False) -> None:
         """Save a screenshot of the window or of all screens; when there is none, that is logged."""
         tool = "capture_desktop_screenshot" if full_screen else "capture_window_screenshot"
-        found = await self._collect(Command(tool, {"all_screens": True} if full_screen else {}, DATA_COLLECTION))
+        found = await self._collect(tool, {"all_screens": True} if full_screen else {})
         image = decode_image(found)
-        if image is None:
-            if found is not None:
-                _log.warning("no last screenshot: %s gave no image", tool)
-            return
-        path = Path(save_path)
-        make_folder(path.parent)
-        try:
-            path.write_bytes(image)
-        except OSError as error:
-            raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from error
+        if image is not None:
+            path = Path(save_path)
+            make_folder(path.parent)
+            with storage_errors(path):
+                path.write_bytes(image)
+        elif found is not None:
+            self.logger.warning("no last screenshot: %s gave no image", tool)
 
     async def capture_last_ui_tree(self, save_path: StrPath) -> None:
         """Save the UI tree as JSON; when there is none, that is logged."""
-        tree = await self._collect(Command("get_ui_tree", {}, DATA_COLLECTION))
+        tree = await self._collect("get_ui_tree", {})
         if tree:
             write_atomic(save_path, dump(tree))
 
-    async def _collect(self, command: Command) -> Any:
-        """What a look came to; None when there is nothing. A client that is gone is not waited for again."""
-        policy = replace(self.parts.config.recovery, reconnects=0)
+    async def _collect(self, tool: str, parameters: dict[str, Any]) -> Any:
+        """What a look came to; None when there is nothing."""
+        command, timeout = Command(tool, parameters, DATA_COLLECTION), self.parts.config.recovery.command_timeout
         try:
-            [(_, result)] = await execute(self.context.command_dispatcher, [command], policy)
+            [(_, result)] = await execute(self.context.command_dispatcher, [command], timeout)
         except ConnectionLostError as error:
-            _log.warning("%s: %s", command.tool_name, error)
+            self.logger.warning("%s: %s", tool, error)
             return None
         if not result.ok:
-            _log.warning("%s: %s", command.tool_name, result.error)
+            self.logger.warning("%s: %s", tool, result.error)
         return result.result if result.ok else None
 
     @staticmethod
@@ -356,3 +317,8 @@ class BaseSession(SessionState, ABC):
         if mode == "w":
             path.unlink(missing_ok=True)
         return LogFile(path)
+
+    def _need(self, agent: Agent | None, part: str) -> Agent:
+        if agent is None:
+            raise UsageError(f"{self.session_type} needs {part} in its parts")
+        return agent

@@ -13,7 +13,7 @@ from ufo_experience.errors import UsageError
 from ufo_experience.session.dispatcher import TaskExecutionProtocol, WebSocketCommandDispatcher
 from ufo_experience.session.files import StrPath
 from ufo_experience.session.interact import Interactor
-from ufo_experience.session.parts import SessionParts, need
+from ufo_experience.session.parts import SessionParts
 from ufo_experience.session.plan import check_replayable, guide_along, load_plan, plan_agents
 from ufo_experience.session.protocols import ContextNames
 from ufo_experience.session.session import BaseSession
@@ -25,12 +25,8 @@ class WindowsBaseSession(BaseSession):
     """Two tiers: host agent and app agent."""
 
     def _init_agents(self) -> None:
-        self._host_agent = need(self.parts.host_agent, "host_agent", self.session_type)
-        self._app_agent = need(self.parts.app_agent, "app_agent", self.session_type)
-
-    def request_to_evaluate(self) -> str:
-        """All requests of the session, as JSON."""
-        return self.blackboard.requests_to_json()
+        self.host_agent = self._need(self.parts.host_agent, "host_agent")
+        self.app_agent = self._need(self.parts.app_agent, "app_agent")
 
 
 class LinuxBaseSession(BaseSession):
@@ -39,7 +35,7 @@ class LinuxBaseSession(BaseSession):
     agent_name = "LinuxAgent"
 
     def _init_agents(self) -> None:
-        self._app_agent = need(self.parts.app_agent, "app_agent", self.session_type)
+        self.app_agent = self._need(self.parts.app_agent, "app_agent")
 
 
 class InteractiveSession(BaseSession):
@@ -96,7 +92,7 @@ class OpenAIOperatorSession(InteractiveSession, WindowsBaseSession):
 
     def _init_agents(self) -> None:
         self._mode = "operator"
-        self._app_agent = need(self.parts.operator_agent or self.parts.app_agent, "operator_agent", self.session_type)
+        self.app_agent = self._need(self.parts.operator_agent or self.parts.app_agent, "operator_agent")
 
 
 class LinuxSession(InteractiveSession, LinuxBaseSession):
@@ -123,15 +119,13 @@ class LinuxSession(InteractiveSession, LinuxBaseSession):
             self.context.set(ContextNames.APPLICATION_ROOT_NAME, self._application_name)
             self.application_window_info = {"name": self._application_name}
 
-    def request_to_evaluate(self) -> str:
-        """The requests of all rounds as JSON; before the first round, the one given."""
-        return self.blackboard.requests_to_json() if self.current_round else self._init_request
-
 
 class _OneRequestSession(BaseSession):
     """Asks nobody: works on the one request it is made with, and ends."""
 
-    _request: str
+    def __init__(self, task: str, should_evaluate: bool, id: int | str, request: str, *, parts: SessionParts) -> None:
+        self._request = request
+        super().__init__(task, should_evaluate, id, parts=replace(parts, user=Interactor()))
 
     def next_request(self) -> str:
         """The one request, once."""
@@ -157,9 +151,8 @@ class _RemoteSession(_OneRequestSession):
         parts: SessionParts,
     ) -> None:
         """`task_protocol` is the connection to the client that executes the commands."""
-        self._request = request
-        dispatcher = WebSocketCommandDispatcher(task_protocol)
-        super().__init__(task, should_evaluate, id, parts=replace(parts, dispatcher=dispatcher, user=Interactor()))
+        remote = replace(parts, dispatcher=WebSocketCommandDispatcher(task_protocol))
+        super().__init__(task, should_evaluate, id, request, parts=remote)
 
     def is_finished(self) -> bool:
         """True after one round."""
@@ -172,10 +165,6 @@ class ServiceSession(_RemoteSession, WindowsBaseSession):
 
 class LinuxServiceSession(_RemoteSession, LinuxBaseSession):
     """Controlled over a WebSocket, with one agent."""
-
-    def request_to_evaluate(self) -> str:
-        """The request the session was opened with."""
-        return self._request
 
 
 class FollowerSession(_OneRequestSession, WindowsBaseSession):
@@ -204,17 +193,15 @@ class FollowerSession(_OneRequestSession, WindowsBaseSession):
         """
         self.plan = load_plan(plan_file, values)
         check_replayable(self.plan, plan_file)
-        self._request = self.plan.request
-        super().__init__(task, should_evaluate, id, parts=replace(parts, user=Interactor()))
+        super().__init__(task, should_evaluate, id, self.plan.request, parts=parts)
 
     def _init_agents(self) -> None:
-        self._host_agent, self._app_agent = plan_agents(self.plan)
+        self.host_agent, self.app_agent = plan_agents(self.plan)
 
     def reset(self) -> None:
         """Begin anew, at the start of the plan."""
-        self._init_agents()
         super().reset()
-        self._shared.recall, self._shared.guide = None, guide_along(self.plan)
+        self.recall, self.guide = None, guide_along(self.plan)
 
 
 class FromFileSession(_OneRequestSession, WindowsBaseSession):
@@ -225,11 +212,6 @@ class FromFileSession(_OneRequestSession, WindowsBaseSession):
     def __init__(
         self, task: str, plan_file: StrPath, should_evaluate: bool, id: int | str, *, parts: SessionParts
     ) -> None:
-        """Read the request of `plan_file`.
-
-        Raises:
-            DataError: the file cannot be read or has no request.
-        """
+        """Read the request of `plan_file`. Raises DataError: the file cannot be read or has no request."""
         self.plan_file, self.plan = plan_file, load_plan(plan_file)
-        self._request = self.plan.request
-        super().__init__(task, should_evaluate, id, parts=replace(parts, user=Interactor()))
+        super().__init__(task, should_evaluate, id, self.plan.request, parts=parts)

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ufo_experience.errors import UsageError
+from ufo_experience.summarize.base import Summarizer, experience_id
+from ufo_experience.summarize.extractive import ExtractiveSummarizer
 
 if TYPE_CHECKING:
     from ufo_experience.service import Service
-    from ufo_experience.summarize.base import Summarizer, experience_id
-    from ufo_experience.summarize.extractive import ExtractiveSummarizer
 
     Asked = Service | Callable[[], Service] | None
 
 __all__ = ["ExtractiveSummarizer", "Summarizer", "experience_id", "open_summarizer"]
-
-# A query needs none of these; they are loaded when a trajectory is to be summarized.
-_LATER = {"ExtractiveSummarizer": "extractive", "Summarizer": "base", "experience_id": "base"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
 
 
 def open_summarizer(spec: str = "extractive", service: Asked = None) -> Summarizer:
@@ -39,14 +29,12 @@ def open_summarizer(spec: str = "extractive", service: Asked = None) -> Summariz
     kind, _, model = spec.strip().partition(":")
     if kind not in ("auto", "extractive", "openai") or (model and kind != "openai"):
         raise UsageError(f"unknown summarizer {spec!r}; known are: auto, extractive, openai, openai:<model>")
-    if kind != "extractive":
-        from ufo_experience.service import DEFAULT_CHAT, Service
+    if kind == "extractive":
+        return ExtractiveSummarizer()
+    from ufo_experience.service import DEFAULT_CHAT, Service
+    from ufo_experience.summarize.model import OpenAISummarizer
 
-        asked = (service() if callable(service) else service) or Service()
-        if kind == "openai" or asked.access.api_key:
-            from ufo_experience.summarize.model import OpenAISummarizer
-
-            return OpenAISummarizer(model or DEFAULT_CHAT, service=asked)
-    from ufo_experience.summarize.extractive import ExtractiveSummarizer
-
-    return ExtractiveSummarizer()
+    asked = (service() if callable(service) else service) or Service()
+    if kind == "auto" and not asked.access.api_key:
+        return ExtractiveSummarizer()
+    return OpenAISummarizer(model or DEFAULT_CHAT, service=asked)

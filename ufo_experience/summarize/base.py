@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Protocol
 
 from ufo_experience.actions import is_blind
 from ufo_experience.costs import Spending
-from ufo_experience.errors import DataError
 from ufo_experience.ids import content_hash, content_id
 from ufo_experience.redact import redact
-from ufo_experience.request import Request
 from ufo_experience.schema import (
     MAX_TAGS,
     MAX_TEXT,
@@ -33,7 +31,6 @@ from ufo_experience.schema import (
 )
 from ufo_experience.trust.completeness import missing
 
-_UNNAMED_TASK = "unnamed task"
 _PATH_STEPS = 10
 # Arguments that say where on one screen a control stood; `ref` and its like are the marks of one look at a page.
 _PLACES = frozenset("x y coordinate coordinates position point index element_index".split())
@@ -80,10 +77,6 @@ class Summary:
     wordings: tuple[str, ...] = ()
     detours: Mapping[int, str] = field(default_factory=dict)
 
-    def noting(self, *notes: str) -> Summary:
-        """A copy with more notes."""
-        return replace(self, notes=(*self.notes, *notes))
-
 
 def redacted(trajectory: Trajectory) -> Trajectory:
     """The trajectory itself if it was redacted, else a redacted copy: nothing known to be secret goes further."""
@@ -102,30 +95,15 @@ def experience_id(trajectory: Trajectory) -> str:
     return content_id([trajectory.session, trajectory.request, trajectory.subtask, steps, trajectory.outcome.success])
 
 
-def intent_of(task: str) -> str:
-    """The canonical intent of a task, its values replaced by their kinds; never empty."""
-    return Request.parse(task).template.strip() or _UNNAMED_TASK
-
-
-def empty(trajectory: Trajectory) -> DataError:
-    """The error for a run from which nothing can be learned."""
-    why = "the log names no executed action that worked" if trajectory.steps else "the log holds no step"
-    return DataError(f"nothing to learn: {why}", file=_source(trajectory), code="E_EMPTY")
-
-
 def _numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps, numbered from 1; what one says of another's number goes along."""
     old = [step.step_number for step in steps]
-    if old == [*range(1, len(steps) + 1)]:
-        return tuple(steps)
-    return tuple(
-        step.model_copy(update={"step_number": number, "seen": _renumbered(step.seen, old)})
-        for number, step in enumerate(steps, start=1)
-    )
 
+    def after(seen: Seen | None) -> Seen | None:
+        return seen and seen.model_copy(update={"after": sum(number <= seen.after for number in old)})
 
-def _renumbered(seen: Seen | None, old: Sequence[int]) -> Seen | None:
-    return seen and seen.model_copy(update={"after": sum(number <= seen.after for number in old)})
+    numbered = enumerate(steps, start=1)
+    return tuple(step.model_copy(update={"step_number": n, "seen": after(step.seen)}) for n, step in numbered)
 
 
 def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) -> Experience:
@@ -153,9 +131,8 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
         env=trajectory.env or _guess_env(trajectory),
         tags=_tags(trajectory),
     )
-    outcome = trajectory.outcome.model_copy(
-        update={"failure_reason": _optional(summary.failure_reason or trajectory.outcome.failure_reason)}
-    )
+    reason = summary.failure_reason or trajectory.outcome.failure_reason
+    outcome = trajectory.outcome.model_copy(update={"failure_reason": clip(reason) if reason else None})
     slots = _slots(trajectory, summary, (state, action, outcome))
     values = {
         "id": experience_id(trajectory),
@@ -172,7 +149,7 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
         "preconditions": _lines(summary.preconditions),
         "avoid_when": _lines(summary.avoid_when),
     }
-    experience = validate(Experience, values, file=_source(trajectory))
+    experience = validate(Experience, values, file=source_of(trajectory))
     incomplete = experience.trust is Trust.VERIFIED and missing(experience)
     return experience.model_copy(update={"trust": Trust.OBSERVED}) if incomplete else experience
 
@@ -249,7 +226,7 @@ def _provenance(trajectory: Trajectory, summary: Summary, summarizer: str) -> Pr
         f"log:problems:{len(trajectory.problems)}": bool(trajectory.problems),
     }
     return Provenance(
-        source=_source(trajectory) or "",
+        source=source_of(trajectory) or "",
         content_hash=content_hash(trajectory.model_dump(mode="json", exclude={"source_files", "problems"})),
         format=trajectory.format,
         agent=trajectory.agent,
@@ -260,7 +237,8 @@ def _provenance(trajectory: Trajectory, summary: Summary, summarizer: str) -> Pr
     )
 
 
-def _source(trajectory: Trajectory) -> str | None:
+def source_of(trajectory: Trajectory) -> str | None:
+    """The file a run was read from."""
     return trajectory.source_files[0] if trajectory.source_files else None
 
 
@@ -293,7 +271,3 @@ def _portable(step: Step) -> Step:
         and not (name in _MARKS and isinstance(value, str) and _MARK.fullmatch(value))
     }
     return step if len(kept) == len(step.parameters) else step.model_copy(update={"parameters": kept})
-
-
-def _optional(text: str | None) -> str | None:
-    return clip(text) if text else None

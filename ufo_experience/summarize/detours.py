@@ -16,17 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.actions import is_press, is_typing, plain, typed_leaf
-from ufo_experience.request import find_whole, words
+from ufo_experience.request import words
 from ufo_experience.schema import Step, Trajectory
 
 _DATA: dict[str, Any] = json.loads(Path(__file__).with_name("detours.json").read_text("utf-8"))
 _VERBS = {name: frozenset(value.split()) for name, value in _DATA.items() if isinstance(value, str)}
 _NAMES = {name: frozenset(value) for name, value in _DATA.items() if isinstance(value, list)}
 _NOTHING = re.compile(_DATA["nothing_happened"], re.IGNORECASE)
-_ESCAPE = re.compile(r"\{?(?:vk_)?esc(?:ape)?\}?", re.IGNORECASE)
-_UNDO = re.compile(r"(?:\{(?:vk_)?(?:control|ctrl)(?: down)?\}|\^|(?:ctrl|control|cmd|command|meta) ?[+-] ?)z.*", re.I)
-_CLEARS = re.compile(r".*(?:ctrl|control|cmd|command|\^).{0,12}a|\{?(?:vk_)?(?:del(?:ete)?|back(?:space)?)\}?", re.I)
-_ENTER = re.compile(r"\{?(?:vk_)?(?:enter|return)\}?", re.IGNORECASE)
+_CONTROL = frozenset({"ctrl", "control", "cmd", "command", "meta"})
 
 FAILED, LOOKED, NOTHING = "failed", "only looked", "no effect"
 AGAIN, OVERWRITTEN, UNDONE = "done again", "overwritten", "undone"
@@ -107,12 +104,12 @@ class _Way:
         """Escape, Cancel, Back: the steps that only led into what is left go, back to the one that opened it."""
         if not self.kept or not _leaves(step) or self._is_asked(step):
             return False
+        last = self.kept[-1]
         if step.step_number in self._visible:
             gone = self._since_it_came_up(step)
-        elif _named(step, "clearing") and _types(self.kept[-1]):
-            gone = self.kept[-1:]
         else:
-            gone = self._search_in_vain() or self._opened_just_now(step)
+            left = self._only_led(last) or (_named(step, "clearing") and _types(last))
+            gone = [last] if left else []
         return self._drop(gone, BACK, step) if gone else False
 
     def _since_it_came_up(self, step: Step) -> list[Step]:
@@ -129,14 +126,6 @@ class _Way:
         sent = any(_is(one, "clicks") and _type(one) == "button" and not _dots(one) for one in gone)
         return gone if gone and gone[0].step_number == opener and self._leads(gone[0]) and not sent else []
 
-    def _opened_just_now(self, step: Step) -> list[Step]:
-        """The last step, where it led into what is left; all since a control that what is left is named after."""
-        within = step.target_control.within
-        named = [at for at, one in enumerate(self.kept) if within and one.target_control.name == within]
-        if named:
-            return self.kept[named[-1] :]
-        return self.kept[-1:] if self._only_led(self.kept[-1]) else []
-
     def _sets_again(self, step: Step) -> bool:
         """A field that is set again: the first value goes; the second, where it is the same."""
         if not _sets(step):
@@ -147,14 +136,12 @@ class _Way:
         earlier, between = self.kept[place], self.kept[place + 1 :]
         if not _sets(earlier):  # a click into the field, right before it is set
             return self._drop([earlier], AGAIN) if not between else False
-        if self._lasts_between(earlier, between):
+        if self._lasts_between(between):
             return False
         if _said(earlier) == _said(step):
             return self._drop([], AGAIN, step)
-        self._drop([earlier, *(one for one in between if _clears(one) or _is_search(earlier))], OVERWRITTEN)
-        if _said(step):
-            return False
-        return self._drop([], OVERWRITTEN, step)
+        self._drop([earlier, *filter(_clears, between)], OVERWRITTEN)
+        return not _said(step) and self._drop([], OVERWRITTEN, step)
 
     def _chooses_another(self, step: Step) -> bool:
         """Another tab, radio button or option right after one: the first goes, unless the task names it."""
@@ -201,29 +188,16 @@ class _Way:
         if len(between) == 2 and _type(earlier) == "button":
             return _leaves(between[1]) and not self._is_asked(between[1])
         acted = any(_type(one) == "menuitem" for one in between[1:])  # a menu that was not left did something
-        return self._all_lead(between) and not acted
+        # The menu is open again, but over another tab or folder.
+        moved = _type(earlier) not in _VERBS["places"] and any(_type(one) in _VERBS["places"] for one in between)
+        return self._all_lead(between) and not acted and not moved
 
     def _all_lead(self, steps: Iterable[Step]) -> bool:
         return all(self._leads(step) or _leaves(step) for step in steps)
 
-    def _search_in_vain(self) -> list[Step]:
-        """What was typed into a search field, and its Enter, at the end of the way."""
-        start = end = len(self.kept)
-        while start and (_presses_enter(self.kept[start - 1]) or _searches(self.kept[start - 1])):
-            start -= 1
-        typed = [one for one in self.kept[start:end] if _types(one)]
-        return self.kept[start:end] if typed and all(map(_is_search, typed)) else []
-
-    def _lasts_between(self, earlier: Step, between: Sequence[Step]) -> bool:
+    def _lasts_between(self, between: Sequence[Step]) -> bool:
         """True when a value had an effect before its field was set again, as an entry of a list."""
-        if all(_clears(one) or _types(one) or self._leads(one) for one in between):
-            return False
-        searched = all(_presses_enter(one) or _clears(one) or _searches(one) for one in between)
-        return not (searched and _is_search(earlier)) or self._tells(earlier)
-
-    def _tells(self, step: Step) -> bool:
-        """True when the task names what was typed."""
-        return find_whole(_said(step).casefold(), self._task.casefold()) >= 0
+        return not all(_clears(one) or _types(one) or self._leads(one) for one in between)
 
     def _is_field(self, earlier: Step, step: Step) -> bool:
         if _is(earlier, "clicks") and _type(earlier) in _VERBS["fields"]:
@@ -311,40 +285,27 @@ def _sets(step: Step) -> bool:
     return _types(step) and bool(step.target_control.name)
 
 
-def _keys(step: Step) -> str:
-    """The keys a step presses: what is typed into no control in particular may be keys, too."""
-    return "" if _sets(step) else _said(step)
+def _pressed(step: Step) -> list[str]:
+    """The keys a step presses, by name: `{VK_CONTROL}z`, `ctrl+z` and `^z` are alike. What is typed into no control in
+    particular may be keys, too.
+    """
+    said = "" if _sets(step) else _said(step).casefold().replace("^", "ctrl ").replace("vk_", "")
+    keys = [key for key in re.findall(r"[^\W_]+", said) if key not in ("down", "up")]
+    return ["ctrl" if key in _CONTROL else key for key in keys]
 
 
 def _clears(step: Step) -> bool:
-    return bool(_CLEARS.fullmatch(_keys(step)))
-
-
-def _presses_enter(step: Step) -> bool:
-    return bool(_ENTER.fullmatch(_keys(step)))
-
-
-def _is_search(step: Step) -> bool:
-    named = _NAMES["searching"] & set(step.target_control.name.casefold().split())
-    return _types(step) and (bool(named) or _type(step) == "searchbox")
-
-
-def _searches(step: Step) -> bool:
-    """True for typing into a search field, and for the button beside it."""
-    named = _NAMES["searching"] & set(step.target_control.name.casefold().split())
-    return _is_search(step) or (bool(named) and _is(step, "clicks"))
+    keys = _pressed(step)
+    return keys[:2] == ["ctrl", "a"] or keys in (["del"], ["delete"], ["back"], ["backspace"])
 
 
 def _undoes(step: Step) -> bool:
-    return bool(_UNDO.fullmatch(_keys(step))) or (_is(step, "clicks") and _named(step, "undoing"))
+    return _pressed(step)[:2] == ["ctrl", "z"] or (_is(step, "clicks") and _named(step, "undoing"))
 
 
 def _leaves(step: Step) -> bool:
-    return (
-        bool(_ESCAPE.fullmatch(_keys(step)))
-        or _is(step, "goes_back")
-        or (_is(step, "clicks") and _named(step, "leaving"))
-    )
+    escapes = _pressed(step) in (["esc"], ["escape"])
+    return escapes or _is(step, "goes_back") or (_is(step, "clicks") and _named(step, "leaving"))
 
 
 def _is_toggle(step: Step) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ufo_experience.costs import Spending
-from ufo_experience.schema import Experience, Step, Trajectory
-from ufo_experience.summarize.base import Summary, build_experience, empty, intent_of, redacted
+from ufo_experience.errors import DataError
+from ufo_experience.request import Request
+from ufo_experience.schema import Experience, Step, Trajectory, clip
+from ufo_experience.summarize.base import Summary, build_experience, redacted, source_of
 from ufo_experience.summarize.detours import find_detours, has_effect, is_skipped, tried_steps
 
 _MOST_TIPS = 5
-_ERROR_LENGTH = 120
-_NAME_LENGTH = 80
+_SHORT = 120  # characters of an error or a name in a sentence
 _UNKNOWN_REASON = "the run was judged a failure; the log gives no reason"
 
 
@@ -20,13 +21,10 @@ class ExtractiveSummarizer:
 
     name = "extractive"
 
-    def __init__(self) -> None:
-        self._spending = Spending()
-
     @property
     def spending(self) -> Spending:
         """Always zeros: no service is asked."""
-        return self._spending
+        return Spending()
 
     def summarize(self, trajectory: Trajectory) -> Experience:
         """Summarize one redacted trajectory.
@@ -51,13 +49,14 @@ def extract(trajectory: Trajectory) -> Summary:
     way = tuple(step for step in worked if step.step_number not in detours) or worked
     steps = tried_steps(trajectory.steps) if failed else way
     if not steps and not failed:
-        raise empty(trajectory)
+        why = "the log names no executed action that worked" if trajectory.steps else "the log holds no step"
+        raise DataError(f"nothing to learn: {why}", file=source_of(trajectory), code="E_EMPTY")
     reason = _failure_reason(trajectory) if failed else None
     dropped = len(trajectory.steps) - len(steps)
     return Summary(
-        intent=intent_of(trajectory.task),
+        intent=Request.parse(trajectory.task).template.strip() or "unnamed task",
         steps=steps,
-        tips=(*trajectory.tips, *_tips(trajectory, reason)),
+        tips=(*trajectory.tips, *_tips(trajectory.steps, reason)),
         preconditions=tuple(_preconditions(trajectory, steps)),
         avoid_when=(reason,) if reason else tuple(_missing_controls(trajectory.steps)),
         failure_reason=reason,
@@ -72,45 +71,41 @@ def _failure_reason(trajectory: Trajectory) -> str:
     return trajectory.outcome.failure_reason or (errors[-1] if errors else _UNKNOWN_REASON)
 
 
-def _tips(trajectory: Trajectory, reason: str | None) -> list[str]:
-    tips = list(_avoid(trajectory.steps) if reason else _recoveries(trajectory.steps))
-    if reason and not tips:
-        tips = [f"Avoid this way: {_short(reason)}"]
+def _tips(steps: Sequence[Step], reason: str | None) -> list[str]:
+    """Of a failed run what to avoid; of another what worked where something had failed."""
+    tried = [step for step in steps if has_effect(step) and not is_skipped(step)]
+    if reason:
+        avoid = [f"Avoid {_described(step)}: {_short(step.error)}" for step in tried if step.error]
+        tips = avoid or [f"Avoid this way: {_short(reason)}"]
+    else:
+        tips = [*_recoveries(tried)]
     return list(dict.fromkeys(tips))[:_MOST_TIPS]
-
-
-def _avoid(steps: Sequence[Step]) -> Iterator[str]:
-    for step in steps:
-        if step.error and has_effect(step) and not is_skipped(step):
-            yield f"Avoid {_describe(step)}: {_short(step.error)}"
 
 
 def _recoveries(steps: Sequence[Step]) -> Iterator[str]:
     """For every error, what worked after it."""
     for number, step in enumerate(steps):
-        if step.error is None or is_skipped(step) or not has_effect(step):
-            continue
-        after = next((later for later in steps[number + 1 :] if later.ok and has_effect(later)), None)
-        if after is None:
+        after = next((later for later in steps[number + 1 :] if later.ok), None)
+        if step.error is None or after is None:
             continue
         same = (after.action_type, after.target_control) == (step.action_type, step.target_control)
-        cure = "it worked when tried again" if same else f"{_describe(after)} worked then"
-        yield f"{_describe(step)} failed ({_short(step.error)}); {cure}."
+        cure = "it worked when tried again" if same else f"{_described(after)} worked then"
+        yield f"{_described(step)} failed ({_short(step.error)}); {cure}."
 
 
 def _preconditions(trajectory: Trajectory, steps: Sequence[Step]) -> Iterator[str]:
     """What was there when the run began."""
-    application = next((step.application for step in steps if step.application), None)
-    if application or trajectory.applications:
-        yield f"{application or trajectory.applications[0]} is open"
+    applications = [*(step.application for step in steps if step.application), *trajectory.applications]
+    if applications:
+        yield f"{applications[0]} is open"
     first = steps[0].target_control if steps else None
     if first is None or not first.name:
         return
     if (first.type or "").casefold() == "window":
-        yield f'the window "{_name(first.name)}" is open'
+        yield f'the window "{_short(first.name)}" is open'
     else:
         kind = f" ({first.type})" if first.type else ""
-        yield f'"{_name(first.name)}"{kind} is on the screen'
+        yield f'"{_short(first.name)}"{kind} is on the screen'
 
 
 def _missing_controls(steps: Sequence[Step]) -> Iterator[str]:
@@ -118,22 +113,13 @@ def _missing_controls(steps: Sequence[Step]) -> Iterator[str]:
     signs = ("not found", "no elements", "not available", "not visible", "does not exist")
     for step in steps:
         if step.error and step.target_control.name and any(sign in step.error.casefold() for sign in signs):
-            yield f'"{_name(step.target_control.name)}" is not on the screen'
+            yield f'"{_short(step.target_control.name)}" is not on the screen'
 
 
-def _describe(step: Step) -> str:
+def _described(step: Step) -> str:
     name = step.target_control.name
-    return f'{step.action_type} on "{_name(name)}"' if name else step.action_type
+    return f'{step.action_type} on "{_short(name)}"' if name else step.action_type
 
 
-def _name(name: str) -> str:
-    return _cut(name, _NAME_LENGTH)
-
-
-def _short(error: str) -> str:
-    return _cut(error, _ERROR_LENGTH)
-
-
-def _cut(text: str, limit: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+def _short(text: str) -> str:
+    return clip(" ".join(text.split()), _SHORT)

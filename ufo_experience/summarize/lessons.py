@@ -23,8 +23,8 @@ from ufo_experience.redact import redact_text
 from ufo_experience.request import Request, application_key, find_whole, words
 from ufo_experience.schema import Control, Experience, Step
 from ufo_experience.store.lessons import MOST, PREFIX, Lesson, Lessons
+from ufo_experience.summarize.log_prompt import wording
 from ufo_experience.summarize.procedures import task_key
-from ufo_experience.summarize.templates import load_templates
 from ufo_experience.trust.labels import readable, strange_in
 from ufo_experience.trust.risk import asks_first
 
@@ -103,7 +103,7 @@ def _task_of(one: Experience) -> str:
 def _question(runs: Sequence[Experience]) -> list[dict[str, str]]:
     told = json.dumps({"runs": [_told(n, one) for n, one in enumerate(runs, 1)]}, ensure_ascii=False)
     return [
-        {"role": "system", "content": load_templates("lessons", {"system": frozenset()})["system"].text},
+        {"role": "system", "content": wording("lessons")["system"]},
         {"role": "user", "content": told},
     ]
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,8 +23,7 @@ from ufo_experience.service import DEFAULT_CHAT, Service
 from ufo_experience.summarize.base import Summary, build_experience, redacted
 from ufo_experience.summarize.detours import has_effect, is_skipped
 from ufo_experience.summarize.extractive import ExtractiveSummarizer, extract
-from ufo_experience.summarize.log_prompt import render_log
-from ufo_experience.summarize.templates import load_templates
+from ufo_experience.summarize.log_prompt import render_log, wording
 
 _MOST_SENTENCES = 5
 _SENTENCE_LENGTH = 300
@@ -64,11 +64,7 @@ class Reply(Strict):
 
 
 class UnusableReply(Exception):  # noqa: N818 (never leaves the summarizer)
-    """The answer does not keep to the log; `reason` is a word for the record's notes."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """The answer does not keep to the log; the argument is a word for the record's notes."""
 
 
 def summary_of(reply: Reply, trajectory: Trajectory) -> Summary:
@@ -81,23 +77,20 @@ def summary_of(reply: Reply, trajectory: Trajectory) -> Summary:
     chosen = _kept_steps(reply.steps, trajectory)
     steps = tuple(step for step in chosen if step.step_number not in own.detours) or chosen
     _check_controls(reply, trajectory)
-    reason = own.failure_reason
-    if reason and reply.failure_reason:
-        _check_quotes([reply.failure_reason], trajectory)
-        reason = _sentence(reply.failure_reason)
     request = Request.parse(trajectory.task)
-    known = _stems(request) | _named(steps)
-    worded = _wordings(reply.wordings, trajectory)
-    wordings = tuple(one for one in worded if known & set(words(one)) or _holds(one, request))
-    tips = tuple(one for one in _sentences(reply.tips) if known & set(words(one)))
+    known = _stems(request).union(*(words(step.target_control.name) for step in steps))
     intent = _intent(reply.intent, trajectory)
-    agrees = _agrees(intent, request)
-    if not agrees:  # whoever words another task words others for it, too
-        wordings = ()
-    told = {
-        "intent": not agrees,
-        "wordings": len(wordings) < len(worded),
-        "tips": len(tips) < len(_sentences(reply.tips)),
+    agrees = 2 * len(_stems(request) & set(words(intent))) >= len(_stems(request))
+    worded, told = _wordings(reply.wordings, trajectory), _sentences(reply.tips)
+    tips = tuple(one for one in told if known & set(words(one)))
+    # whoever words another task words others for it, too
+    wordings = tuple(one for one in worded if agrees and (known & set(words(one)) or _holds(one, request)))
+    dropped = len(trajectory.steps) - len(steps)
+    notes = {
+        f"steps:dropped:{dropped}": dropped,
+        "summary:not of the request:intent": not agrees,
+        "summary:not of the request:wordings": wordings != worded,
+        "summary:not of the request:tips": tips != told,
     }
     return Summary(
         intent=intent if agrees else own.intent,
@@ -106,40 +99,11 @@ def summary_of(reply: Reply, trajectory: Trajectory) -> Summary:
         tips=tips,
         preconditions=_sentences(reply.preconditions),
         avoid_when=_sentences(reply.avoid_when),
-        failure_reason=reason,
+        failure_reason=own.failure_reason and (_sentence(reply.failure_reason or "") or own.failure_reason),
         meanings=_meanings(reply.slots),
-        notes=(
-            *_dropped(trajectory, steps),
-            *(f"summary:not of the request:{part}" for part, wrong in told.items() if wrong),
-        ),
+        notes=tuple(note for note, holds in notes.items() if holds),
         detours=own.detours,
     )
-
-
-def _dropped(trajectory: Trajectory, steps: tuple[Step, ...]) -> tuple[str, ...]:
-    count = len(trajectory.steps) - len(steps)
-    return (f"steps:dropped:{count}",) if count else ()
-
-
-def _stems(request: Request) -> frozenset[str]:
-    """The words of a request that say what to do to what: no values, and none so short that it says nothing."""
-    pairs = zip(request.words, request.kinds, strict=True)
-    return frozenset(word for word, kind in pairs if not kind and (len(word) > 2 or not word.isascii()))
-
-
-def _named(steps: Iterable[Step]) -> frozenset[str]:
-    return frozenset(word for step in steps for word in words(step.target_control.name))
-
-
-def _holds(wording: str, request: Request) -> bool:
-    """True when a wording has a value of the request, as it was asked to."""
-    return any(find_whole(value.text.casefold(), wording.casefold()) >= 0 for value in request.values)
-
-
-def _agrees(intent: str, request: Request) -> bool:
-    """True when an intent keeps half of the words of the request: its verb and object among them, or most others."""
-    wanted = _stems(request)
-    return not wanted or 2 * len(wanted & set(words(intent))) >= len(wanted)
 
 
 def _kept_steps(numbers: list[int], trajectory: Trajectory) -> tuple[Step, ...]:
@@ -157,24 +121,25 @@ def _kept_steps(numbers: list[int], trajectory: Trajectory) -> tuple[Step, ...]:
 def _check_controls(reply: Reply, trajectory: Trajectory) -> None:
     """Every control a sentence names must be one of the log, also when it is only quoted."""
     sentences = [*reply.tips, *reply.preconditions, *reply.avoid_when]
-    known = {_plain(name) for name in _names(trajectory)}
-    if any(_plain(name) not in known for sentence in sentences for name in sentence.controls):
-        raise UnusableReply("unknown_control")
-    _check_quotes([sentence.text for sentence in sentences], trajectory)
-
-
-def _check_quotes(texts: list[str], trajectory: Trajectory) -> None:
+    steps = trajectory.steps
+    names = {*trajectory.applications, *(name for s in steps for name in (s.target_control.name, s.application or ""))}
+    named = {_plain(name) for sentence in sentences for name in sentence.controls}
     logged = _plain(trajectory.model_dump_json(exclude={"problems", "source_files"}).replace('\\"', '"'))
-    for text in texts:
-        for match in _QUOTED.finditer(text):
-            if _plain(next(filter(None, match.groups()))) not in logged:
-                raise UnusableReply("unknown_control")
+    texts = [*(sentence.text for sentence in sentences), reply.failure_reason or ""]
+    quoted = [_plain("".join(match.groups(""))) for text in texts for match in _QUOTED.finditer(text)]
+    if not named <= set(map(_plain, names)) or not all(one in logged for one in quoted):
+        raise UnusableReply("unknown_control")
 
 
-def _names(trajectory: Trajectory) -> Iterable[str]:
-    yield from trajectory.applications
-    for step in trajectory.steps:
-        yield from (step.target_control.name, step.application or "")
+def _stems(request: Request) -> frozenset[str]:
+    """The words of a request that say what to do to what: no values, and none so short that it says nothing."""
+    pairs = zip(request.words, request.kinds, strict=True)
+    return frozenset(word for word, kind in pairs if not kind and (len(word) > 2 or not word.isascii()))
+
+
+def _holds(wording: str, request: Request) -> bool:
+    """True when a wording has a value of the request, as it was asked to."""
+    return any(find_whole(value.text.casefold(), wording.casefold()) >= 0 for value in request.values)
 
 
 def _intent(text: str, trajectory: Trajectory) -> str:
@@ -216,7 +181,6 @@ def _plain(text: str) -> str:
 
 INPUT_TOKENS = 24_000
 OUTPUT_TOKENS = (2_000, 8_000)  # the second is for an answer that was cut off
-_SLOTS = {"system": frozenset[str](), "user": frozenset({"log"})}
 
 
 class OpenAISummarizer:
@@ -227,18 +191,13 @@ class OpenAISummarizer:
     """
 
     def __init__(
-        self,
-        model: str = DEFAULT_CHAT,
-        *,
-        service: Service | None = None,
-        input_tokens: int = INPUT_TOKENS,
+        self, model: str = DEFAULT_CHAT, *, service: Service | None = None, input_tokens: int = INPUT_TOKENS
     ) -> None:
         self.model = model
         self._service = service or Service()
         if not self._service.access.is_usable:
             raise ServiceError("no key: set OPENAI_API_KEY, or summarize with: extractive", code="E_NO_KEY")
         self._input_tokens = input_tokens
-        self._prompts = load_templates("summarize", _SLOTS)
 
     @property
     def name(self) -> str:
@@ -261,27 +220,26 @@ class OpenAISummarizer:
         try:
             return build_experience(trajectory, self._ask(trajectory), self.name)
         except UnusableReply as fault:
-            reason = fault.reason
+            reason = str(fault)
         except ServiceError as error:
             reason = error.code.removeprefix("E_").lower()
-        flagged = extractive.noting(f"summary:extractive:{reason}")
+        flagged = replace(extractive, notes=(*extractive.notes, f"summary:extractive:{reason}"))
         return build_experience(trajectory, flagged, ExtractiveSummarizer.name)
 
     def _ask(self, trajectory: Trajectory) -> Summary:
         """One answer, checked against the log; a second try with more room when it was cut off."""
         log, cut = render_log(trajectory, secrets.token_hex(16), self._input_tokens)
+        texts = wording("summarize")
         messages = [
-            {"role": "system", "content": self._prompts["system"].text},
-            {"role": "user", "content": self._prompts["user"].fill({"log": log})},
+            {"role": "system", "content": texts["system"]},
+            {"role": "user", "content": texts["user"].replace("<<log>>", log)},
         ]
+        ask = partial(self._service.ask, messages, Reply, model=self.model, job=True)
         try:
-            reply = self._request(messages, OUTPUT_TOKENS[0])
+            reply = ask(max_tokens=OUTPUT_TOKENS[0])
         except ServiceError as error:
             if error.code != "E_LENGTH":
                 raise
-            reply = self._request(messages, OUTPUT_TOKENS[1])
+            reply = ask(max_tokens=OUTPUT_TOKENS[1])
         summary = summary_of(reply, trajectory)
-        return summary.noting(f"summary:cut:{cut}") if cut else summary
-
-    def _request(self, messages: list[dict[str, str]], output_tokens: int) -> Reply:
-        return self._service.ask(messages, Reply, model=self.model, max_tokens=output_tokens, job=True)
+        return replace(summary, notes=(*summary.notes, f"summary:cut:{cut}")) if cut else summary

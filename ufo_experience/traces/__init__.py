@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import Trajectory
-from ufo_experience.traces.browser_use import BrowserUseReader
+from ufo_experience.traces.browser import BrowserUseReader, MiniWobReader
 from ufo_experience.traces.chat import ChatReader
 from ufo_experience.traces.datasets import (
     AgentLabReader,
@@ -24,20 +24,23 @@ from ufo_experience.traces.datasets import (
     AndroidControlReader,
     AndroidWorldReader,
     Mind2WebReader,
+    OSWorldReader,
 )
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport, unpacked, walk
-from ufo_experience.traces.miniwob import MiniWobReader
-from ufo_experience.traces.osworld import OSWorldReader
 from ufo_experience.traces.plain import ExecutionTraceReader, GenericReader, SavedSessionReader
 from ufo_experience.traces.playwright import PlaywrightCodegenReader, PlaywrightMcpReader, PlaywrightTraceReader
-from ufo_experience.traces.recordings import ChromeRecorderReader, SeleniumIdeReader
+from ufo_experience.traces.recordings import (
+    ChromeRecorderReader,
+    PowerAutomateReader,
+    SeleniumIdeReader,
+    StepsRecorderReader,
+)
 from ufo_experience.traces.rows import RowsReader
 from ufo_experience.traces.spans import SpansReader
 from ufo_experience.traces.ufo import UfoReader
 from ufo_experience.traces.ufo_files import DataflowReader, UfoYamlReader
 from ufo_experience.traces.unknown import unknown_message
-from ufo_experience.traces.windows import PowerAutomateReader, StepsRecorderReader
 
 __all__ = [
     "FORMATS", "Draft", "ReadReport", "RowsReader", "TraceReader", "find_sources", "read_source", "read_traces",
@@ -160,9 +163,11 @@ def _read_archive(archive: Path, format: str, report: ReadReport) -> Iterator[Tr
             return f"{archive}!{path.relative_to(folder).as_posix()}" if path.is_relative_to(folder) else file
 
         for found in _guarded(walk(folder, inner.skipped, _is_log), folder, inner):
-            if not found.is_archive:
-                for trajectory in _guarded(_read_one(found, format, inner), found.path, inner):
-                    yield trajectory.model_copy(update={"source_files": tuple(map(place, trajectory.source_files))})
+            if found.is_archive:
+                inner.skipped.append((str(found.path), "an archive in an archive stays closed"))
+                continue
+            for read in _guarded(_read_one(found, format, inner), found.path, inner):
+                yield read.model_copy(update={"source_files": tuple(map(place, read.source_files))})
     report.skipped += [(place(file), why) for file, why in inner.skipped]
     report.failed += [(place(file), why) for file, why in inner.failed]
     report.problems += [one.model_copy(update={"file": place(one.file)}) for one in inner.problems]
@@ -181,11 +186,6 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
         return
     try:
         yield from reader.read(found.path, report)
-    except _FAULTS as error:
-        if isinstance(reader, _OWN):
-            raise
-        message = f"the reader {reader.name!r} failed: {type(error).__name__}: {error}"
-        raise DataError(message, file=str(found.path), code="E_READER") from error
     except DataError as error:
         if error.file:
             raise
@@ -193,6 +193,11 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
     except OSError as error:
         message = f"cannot be read: {error.strerror or error}"
         raise DataError(message, file=str(found.path), code="E_UNREADABLE") from error
+    except _FAULTS as error:
+        if isinstance(reader, _OWN):
+            raise
+        message = f"the reader {reader.name!r} failed: {type(error).__name__}: {error}"
+        raise DataError(message, file=str(found.path), code="E_READER") from error
 
 
 def _reader_for(found: Found, format: str) -> TraceReader | None:

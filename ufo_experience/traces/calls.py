@@ -21,7 +21,8 @@ from typing import Any
 from ufo_experience.redact.names import words_of
 from ufo_experience.traces.values import as_dict, as_name, first_key, first_name, first_of, short_object
 
-NAMES = ("action_type", "action", "function", "tool", "skill", "verb", "op", "operation", "tool_name", "type", "name")
+ACTION = ("action_type", "action", "function", "tool", "skill", "verb", "op", "operation", "tool_name", "action_name")
+NAMES = (*ACTION[:-1], "type", "name")
 ARGUMENTS = ("parameters", "args", "arguments", "params", "inputs", "input", "tool_input", "kwargs", "action_content")
 TARGETS = (
     "target_control", "control_text", "control", "target", "element", "control_name", "target_element",
@@ -78,11 +79,13 @@ class Call:
     @property
     def ref(self) -> str:
         """The mark of an element that holds for one screen only, "" without one."""
-        return first_name(self.arguments, "ref", "target")
+        return first_name(self.arguments, "ref", "target", "bid", "index")
 
 
 def calls_in(action: Any) -> list[Call]:
     """The actions of a value: none for nothing, several for source with several calls or for a list."""
+    if isinstance(action, Call):
+        return [action]
     if isinstance(action, list):
         return [call for item in action for call in calls_in(item)]
     if found := as_dict(action):

@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.calls import Call, calls_in
-from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
+from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
-from ufo_experience.traces.playwright import names_by_ref
-from ufo_experience.traces.rows import TASK, stated_outcome, states_outcome, steps_of_calls
+from ufo_experience.traces.rows import TASK, Row, RowsReader, stated_outcome, states_outcome, steps_of_calls
+from ufo_experience.traces.tree import marks_of_text
 from ufo_experience.traces.values import as_dict, as_host, as_list, as_name, as_text, first_name, first_of
 
 MAX_RESULT = 2_000  # characters of a tool's answer
@@ -70,6 +69,21 @@ class _Talk:
         elif role == "assistant":
             self._assistant(item, time)
 
+    def follow_line(self, record: dict[str, Any]) -> None:
+        """Take one line of a file that is one conversation; in the session files of hosts each text begins a task."""
+        payload, message = as_dict(record.get("payload")), as_dict(record.get("message"))
+        codex = record.get("type") == "response_item" and bool(payload)
+        claude_code = record.get("type") in ("user", "assistant") and bool(message)
+        if claude_code and (record.get("isSidechain") or record.get("isMeta")):
+            return
+        self.split = self.split or codex or claude_code
+        if codex or claude_code or _is_item(record):
+            self.follow(payload if codex else message if claude_code else record, record.get("timestamp"))
+
+    def runs(self, head: dict[str, Any]) -> Iterator[Row]:
+        """The tasks for which something was done, each with its calls."""
+        yield from ((None, {"head": head, "task": task, "made": made}) for task, made in self.tasks if made)
+
     def _user(self, item: dict[str, Any]) -> None:
         content = item.get("content", item.get("value"))
         for block in map(as_dict, as_list(content)):
@@ -95,7 +109,7 @@ class _Talk:
         for call, _ in found:
             call.name = call.name.rpartition("__")[2] or call.name
         urls = [call.arguments.get("url") for call, _ in found]
-        steps = steps_of_calls([call for call, _ in found], self.thought, refs=self.names)
+        steps = steps_of_calls([call for call, _ in found], self.thought, marks=self.names)
         made = [
             _Made(identifier, url, step | {"timestamp": time})
             for (_, identifier), url, step in zip(found, urls, steps, strict=True)
@@ -105,7 +119,7 @@ class _Talk:
 
     def _result(self, identifier: Any, content: Any, item: dict[str, Any]) -> None:
         text, name = _text_of(content), as_name(identifier)
-        self.names = names_by_ref(text) or self.names
+        self.names = marks_of_text(text) if "[ref=" in text else self.names
         made = [one for _, calls in self.tasks for one in calls]
         one = next((one for one in reversed(made) if one.id == name or not name), None)
         if one is not None:
@@ -115,69 +129,47 @@ class _Talk:
             one.step["result"] = text[:MAX_RESULT]
 
 
-class ChatReader:
-    """Reads conversations with tool calls; a file may hold one or many."""
+class ChatReader(RowsReader):
+    """Conversations with tool calls; a file may hold one or many, and each text of a user may begin a run."""
 
     name = "chat"
+    tasks = TASK
+    untold = "the conversation"
+    wanted = "conversation with a tool call"
 
     def recognises(self, found: Found) -> bool:
         """True for messages with a role, or items of a known kind, among which a tool is called."""
         values = [item for value in found.values for item in as_list(value)]
         return any(_is_talk(value) for value in values[:60])
 
-    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield one trajectory a task. Raises `DataError` when no tool is called in it."""
-        problems: list[Problem] = []
-        number = 0
-        for head, talk in _talks(path, problems):
-            for task, made in talk.tasks:
-                if made:
-                    number += 1
-                    yield _trajectory(path, head, task, made, number, problems)
-        report.problems += problems
-        if not number:
-            raise nothing_in(path, "conversation with a tool call", problems)
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        """Each task with the calls that came after it, and the object that holds the conversation."""
+        single = _Talk()
+        for _, record in records_of(path, report.problems):
+            listed = [item for key in _LISTS for item in as_list(record.get(key)) if isinstance(item, dict)]
+            if any(_is_item(item) for item in listed):
+                talk = _Talk()
+                for item in listed:
+                    talk.follow(item)
+                yield from talk.runs(record)
+            else:
+                single.follow_line(record)
+        yield from single.runs({})
 
+    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+        """The task is what the file states beside the messages, else the text of the user."""
+        stated, actions = first_of(row["head"], TASK), [one.step["action_type"] for one in row["made"]]
+        request = stated if isinstance(stated, str) else row["task"]
+        key = run_key(path.stem, number, [row["task"], actions])
+        return Draft(path, format=self.name, session=key, request=request)
 
-def _talks(path: Path, problems: list[Problem]) -> Iterator[tuple[dict[str, Any], _Talk]]:
-    """The conversations of a file, each with the object that holds it."""
-    single = _Talk()
-    for _, record in records_of(path, problems):
-        listed = [item for key in _LISTS for item in as_list(record.get(key)) if isinstance(item, dict)]
-        payload, message = as_dict(record.get("payload")), as_dict(record.get("message"))
-        if any(_is_item(item) for item in listed):
-            talk = _Talk()
-            for item in listed:
-                talk.follow(item)
-            yield record, talk
-        elif record.get("type") == "response_item" and payload:  # Codex
-            single.split = True
-            single.follow(payload, record.get("timestamp"))
-        elif message and record.get("type") in ("user", "assistant"):  # Claude Code
-            if not record.get("isSidechain") and not record.get("isMeta"):
-                single.split = True
-                single.follow(message, record.get("timestamp"))
-        elif _is_item(record):
-            single.follow(record, record.get("timestamp"))
-    if single.tasks:
-        yield {}, single
-
-
-def _trajectory(
-    path: Path, head: dict[str, Any], task: str, made: list[_Made], number: int, problems: list[Problem]
-) -> Trajectory:
-    stated = first_of(head, TASK)
-    request = stated if isinstance(stated, str) else task
-    if not request:
-        problems.append(no_task(path, "no text of the user"))
-    key = run_key(path.stem, number, [task, [one.step["action_type"] for one in made]])
-    draft = Draft(path, format="chat", session=key, request=request)
-    host = None
-    for one in made:
-        host = as_host(one.url) or host
-        draft.step(**one.step, application=first_of(head, ("application", "app")) or host)
-    outcome: dict[str, Any] = stated_outcome(head) if states_outcome(head) else {}
-    return draft.finish(**outcome, agent=head.get("model") or "chat", env="web" if host else None, problems=problems)
+    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+        head, host = row["head"], None
+        for one in row["made"]:
+            host = as_host(one.url) or host
+            draft.step(**one.step, application=first_of(head, ("application", "app")) or host)
+        outcome = stated_outcome(head) if states_outcome(head) else {}
+        return {**outcome, "agent": head.get("model") or self.name, "env": "web" if host else None}
 
 
 def _calls_of(item: dict[str, Any]) -> list[Call]:

@@ -1,45 +1,148 @@
-"""Rows of data sets in which people or agents showed how it is done, and the runs of agents' test beds.
+"""Runs of agents' test beds (OSWorld, AndroidWorld, AgentLab, MiniWoB++), and data sets in which people showed how.
 
 Their steps were carried out. A demonstration is nobody's judgement of itself, so its outcome is unknown; where the
-environment judged (AndroidWorld, AgentLab, MiniWoB++), its word counts. AgentLab keeps the steps of a run in pickles,
-which are never opened: a `summary_info.json` alone is answered with the advice to export them.
+environment judged, its word counts: 1 is success, 0 is failure, anything between is unknown and kept as the score.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError
-from ufo_experience.schema import Trajectory
+from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.calls import Call, calls_in
-from ufo_experience.traces.draft import Draft
+from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.lines import first_values
-from ufo_experience.traces.rows import RowsReader, judged_by_program, steps_of_calls
-from ufo_experience.traces.tree import name_and_role, named_at
+from ufo_experience.traces.lines import JsonLines, first_text, first_values, load_document, problem
+from ufo_experience.traces.rows import Row, RowsReader, add_row, judged_by_program, rewarded, steps_of_row
 from ufo_experience.traces.values import (
     ALMOST_ONE,
     as_amount,
     as_dict,
     as_dicts,
     as_host,
-    as_int,
     as_list,
     as_name,
+    as_text,
     first_name,
+    first_of,
     parse_literal,
 )
+
+TRAJECTORY, RESULT = "traj.jsonl", "result.txt"
+_CLAIMS = ("DONE", "FAIL")
+_THOUGHTS = ("response", "thought", "reflection", "observation")
+_WORDS = ("action_description", "instruction_step", "low_level_instruction", "thought", "response")
+_LEVELS = 6  # folders above a run in which the task files are looked for
 
 _REPR = re.compile(r"\s*\[(?P<role>[\w-]*)\]\s*(?P<name>.*?)->\s*(?P<op>\w+)(?::\s*(?P<value>.*))?", re.DOTALL)
 _LABELS = ("aria_label", "aria-label", "inner_text", "text", "placeholder", "title", "value", "name", "id")
 _NO_ACTION = frozenset("wait status answer unknown noop terminate done report_infeasible send_msg_to_user".split())
-_TREES = ("axtree", "axtree_pruned", "axtree_txt", "observation")
-_ELEMENT = re.compile(
-    r"\[(?P<id>[\w-]+)\] (?P<role>[A-Za-z][\w ]{0,60}?) (?P<quote>['\"])(?P<name>.{1,500}?)(?P=quote)(?=,|\s*$)", re.M
-)
+
+
+class OSWorldReader(RowsReader):
+    """One OSWorld run folder: `traj.jsonl` (actions as Python source), `result.txt` (one float).
+
+    The folder does not hold the instruction. It is looked for in `task.json` or `<task id>.json` beside the run, and in
+    `evaluation_examples/examples/<domain>/<task id>.json` of a folder above. `WAIT` is a step, `DONE` and `FAIL` are
+    the agent's claims.
+    """
+
+    name = "osworld"
+    tasks = ("instruction",)
+    needs = ("step_num", "action")
+    untold = "the run (no task file is beside or above it)"
+    wanted = "step"
+
+    def recognises(self, found: Found) -> bool:
+        """True for a folder with `traj.jsonl`, and for a file whose lines have `step_num` and `action`."""
+        return (found.path / TRAJECTORY).is_file() if found.path.is_dir() else super().recognises(found)
+
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        """The one run of a folder, its task and score among the keys."""
+        file = path / TRAJECTORY if path.is_dir() else path
+        lines = JsonLines(file, problems=report.problems)
+        rows = [(line, row) for line, row in lines if row.keys() & {"action", "Error"}]
+        if rows:
+            task = _task_of(file.absolute().parent, report.problems)
+            score = _score(file.with_name(RESULT), report.problems)
+            yield None, {**task, "file": file, "rows": rows, "score": score, "torn": lines.torn}
+
+    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+        """A run is named after its folder."""
+        key = run_key(row["file"].absolute().parent.name, number, row["rows"][0][1])
+        return Draft(row["file"], format=self.name, session=key, request=row.get("instruction"))
+
+    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+        related, rows = [as_name(app) for app in as_list(row.get("related_apps"))], [one for _, one in row["rows"]]
+        snapshot = as_name(row.get("snapshot")) or draft.path.absolute().parent.parent.name or None
+        for line, one in row["rows"]:
+            add_row(
+                draft, one, **_said(one), line=line, application=related[0] if related else snapshot, agent=self.name
+            )
+        errors = [as_text(one["Error"]) for one in rows if "Error" in one]
+        claims = [one.get("action") for one in rows if one.get("action") in _CLAIMS or one.get("done") is True]
+        score = row["score"]
+        return {
+            "evaluated_by": "agent" if claims else "none",
+            **judged_by_program(rewarded(score), score, known=score is not None),
+            "failure_reason": errors[-1] if errors else "the agent gave up" if "FAIL" in claims else None,
+            "started_at": rows[0].get("action_timestamp"),
+            "sources": row.get("sources", ()),
+            "complete": not errors and not row["torn"],
+        }
+
+
+def steps_of(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The steps of one line of OSWorld's log, as `Draft.step` takes them."""
+    return steps_of_row(row, **_said(row))
+
+
+def _said(row: dict[str, Any]) -> dict[str, Any]:
+    """The actions of one line: Python source, a word, or an object such as a tool call or one of computer_13."""
+    action = first_of(row, ("action", "code"))
+    given = as_dict(action)
+    command = given.get("command")
+    if isinstance(command, str) and "pyautogui" in command and not as_dict(given.get("input")):
+        action = command
+    calls = [call for call in calls_in(action) if call.name.upper() not in _CLAIMS]
+    for call in calls:
+        call.name = call.name.lower() if call.name.isupper() else call.name
+    words = " ".join(as_name(row[key]) for key in _WORDS if row.get(key))
+    return {"calls": calls, "thought": first_of(row, _THOUGHTS) or "", "words": words}
+
+
+def _score(path: Path, problems: list[Problem]) -> float | None:
+    """The float of `result.txt`; None when the file is absent or says something else."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    try:
+        score = float(first_text(path).strip())
+    except ValueError:
+        score = math.nan
+    if not 0 <= score <= 1.0001:
+        problems.append(problem(path, "E_RESULT", "not a number from 0 to 1", 1))
+        return None
+    return min(score, 1.0)
+
+
+def _task_of(folder: Path, problems: list[Problem]) -> dict[str, Any]:
+    """The task file of a run, looked for by the run's own folder names; empty when there is none."""
+    name = f"{folder.name}.json"
+    places = [folder / "task.json", folder / name, folder.parent / name]
+    above = list(folder.parents)[:_LEVELS]
+    places += [parent / "evaluation_examples" / "examples" / folder.parent.name / name for parent in above]
+    for place in places:
+        if place.is_file() and not place.is_symlink():
+            task = as_dict(load_document(place, problems))
+            if task.get("instruction"):
+                return {**task, "sources": [place]}
+    return {}
 
 
 def _acts(action: Any) -> list[Call]:
@@ -54,14 +157,11 @@ class AndroidControlReader(RowsReader):
     env = "android"
 
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
-        words, trees = as_list(row.get("step_instructions")), as_list(row.get("accessibility_trees"))
+        listed = (as_list(row.get(key)) for key in ("actions", "step_instructions", "accessibility_trees"))
         application = None
-        for place, action in enumerate(as_list(row.get("actions"))):
-            instruction = as_name(words[place]) if place < len(words) else ""
-            at = named_at({"accessibility_tree": trees[place]}) if place < len(trees) else None
-            for step in steps_of_calls(_acts(action), instruction, at):
-                application = as_name(step["parameters"].get("app_name")) or application
-                draft.step(**step, application=application)
+        for action, words, tree in zip_longest(*listed):
+            application = as_name(as_dict(action).get("app_name")) or application
+            add_row(draft, {"ui_elements": tree}, calls=_acts(action), thought=as_name(words), application=application)
         return {}
 
 
@@ -76,15 +176,9 @@ class AndroidWorldReader(RowsReader):
         application = None
         for record in as_dicts(row.get("step_records")):
             reason, action = _reason_and_action(record.get("action"))
-            elements = as_list(as_dict(record.get("state")).get("ui_elements"))
-            marks = {str(place): name_and_role(as_dict(element)) for place, element in enumerate(elements)}
-            for call in _acts(action):
-                application = as_name(call.arguments.get("app_name")) or application
-                known = marks.get(str(as_int(call.arguments.get("index"))), ("", ""))
-                for step in steps_of_calls([call], reason, named_at({"ui_elements": elements})):
-                    if known[0]:
-                        step |= {"control": known[0], "control_type": known[1]}
-                    draft.step(**step, application=application, timestamp=record.get("timestamp"))
+            application = as_name(as_dict(action).get("app_name")) or application
+            screen = as_dict(record.get("state")) | {"timestamp": record.get("timestamp")}
+            add_row(draft, screen, calls=_acts(action), thought=reason, application=application)
         verdict = row.get("task_actually_successful", row.get("success"))
         complete = row.get("episode_terminated_early") is not True
         return judged_by_program(verdict, known=isinstance(verdict, bool)) | {"complete": complete}
@@ -94,7 +188,6 @@ class AgentNetReader(RowsReader):
     """AgentNet (OpenCUA): an instruction, and for each step the code and the words of the person who labelled it."""
 
     name = "agentnet"
-    needs = ("instruction", "traj")
     tasks = ("instruction",)
 
     def is_row(self, row: dict[str, Any]) -> bool:
@@ -103,8 +196,7 @@ class AgentNetReader(RowsReader):
 
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
         for value in (as_dict(step.get("value")) for step in as_dicts(row.get("traj"))):
-            for step in steps_of_calls(_acts(value.get("code")), as_name(value.get("action"))):
-                draft.step(**step)
+            add_row(draft, value, calls=_acts(value.get("code")), thought=as_name(value.get("action")))
         return {"env": first_name(row, "platform", "os") or None}
 
 
@@ -119,17 +211,12 @@ class Mind2WebReader(RowsReader):
         return "confirmed_task" in row and bool(row.keys() & {"action_reprs", "actions"})
 
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
-        lines = [as_name(one) for one in as_list(row.get("action_reprs"))]
-        actions = as_dicts(row.get("actions"))
-        for place in range(max(len(lines), len(actions))):
-            line = lines[place] if place < len(lines) else ""
-            action = actions[place] if place < len(actions) else {}
-            match = _REPR.fullmatch(line)
-            shown = match.groupdict("") if match else {"name": "", "role": "", "op": line, "value": ""}
-            operation = as_dict(action.get("operation"))
-            name, role = shown["name"].strip(), shown["role"]
-            if not name:
-                name, role = _of_candidates(action)
+        lines = map(as_name, as_list(row.get("action_reprs")))
+        for line, action in zip_longest(lines, as_dicts(row.get("actions"))):
+            match = _REPR.fullmatch(line or "")
+            shown = match.groupdict("") if match else {"name": "", "role": "", "op": line or "", "value": ""}
+            name, role = (shown["name"].strip(), shown["role"]) if shown["name"].strip() else _of_candidates(action)
+            operation = as_dict(as_dict(action).get("operation"))
             text = as_name(operation.get("value")) or shown["value"]
             draft.step(
                 (as_name(operation.get("op")) or shown["op"]).lower(), control=name, control_type=role,
@@ -138,10 +225,20 @@ class Mind2WebReader(RowsReader):
         return {}
 
 
+def _of_candidates(action: Any) -> tuple[str, str]:
+    """Name and role of the element an action of Mind2Web was on."""
+    for candidate in as_dicts(as_dict(action).get("pos_candidates")):
+        found = {**candidate, **as_dict(candidate.get("attributes"))}
+        if name := first_name(found, *_LABELS):
+            return name, first_name(found, "role", "tag")
+    return "", ""
+
+
 class AgentLabReader(RowsReader):
     """AgentLab and BrowserGym as JSON: `{"goal", "steps": [{"action", "axtree"}], "summary_info": {"cum_reward"}}`.
 
-    An action names its element by a mark of that page's tree (`click('a51')`); the tree names it.
+    An action names its element by a mark of that page's tree (`click('a51')`); the tree names it. AgentLab itself
+    keeps the steps in pickles, which are never opened: its summary alone is answered with the advice to export them.
     """
 
     name = "agentlab"
@@ -167,12 +264,9 @@ class AgentLabReader(RowsReader):
 
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
         for record in as_dicts(row.get("steps")):
-            tree = next((text for key in _TREES if (text := record.get(key)) and isinstance(text, str)), "")
-            marks = {found["id"]: (found["name"], found["role"]) for found in _ELEMENT.finditer(tree)}
             calls = [_marked(call) for call in _acts(record.get("action"))]
-            for step in steps_of_calls(calls, first_name(record, "reasoning", "think"), refs=marks):
-                error = as_name(record.get("error")) or None
-                draft.step(**step, error=error, application=as_host(record.get("url")))
+            host, thought = as_host(record.get("url")), first_name(record, "reasoning", "think")
+            add_row(draft, record, calls=calls, thought=thought, application=host)
         summary = as_dict(row.get("summary_info"))
         reward, tokens = (as_amount(summary.get(key)) for key in ("cum_reward", "stats.cum_input_tokens"))
         return {
@@ -196,15 +290,6 @@ def _marked(call: Call) -> Call:
     elif "target" in given:
         given["ref"] = given.pop("target")
     return Call(call.name, given, call.comment)
-
-
-def _of_candidates(action: dict[str, Any]) -> tuple[str, str]:
-    """Name and role of the element an action of Mind2Web was on."""
-    for candidate in as_dicts(action.get("pos_candidates")):
-        found = {**candidate, **as_dict(candidate.get("attributes"))}
-        if name := first_name(found, *_LABELS):
-            return name, first_name(found, "role", "tag")
-    return "", ""
 
 
 def _reason_and_action(action: Any) -> tuple[str, Any]:

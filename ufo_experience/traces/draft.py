@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
@@ -89,14 +89,14 @@ class Draft:
         self.application(application)
         arguments = self._parameters(short_object(parameters))
         self._keep_secrets(arguments, f"{as_name(control)} {as_name(control_type)}", secret)
-        named = Control(
+        target = Control(
             name=self._text(as_name(control)), type=self._name(control_type), within=self._name(within) or ""
         )
         values = {
             "step_number": len(self.steps) + 1,
             "observation": self._text(observation),
             "action_type": self._name(action_type) or "unknown",
-            "target_control": named,
+            "target_control": target,
             "parameters": arguments,
             "result": self._text(result) or ("success" if error is None else "failed"),
             "error": None if error is None else self._text(error) or "failed",
@@ -109,9 +109,8 @@ class Draft:
         }
         step = validate(Step, values, file=str(self.path), line=line)
         if mentioned and is_blind(step):
-            name, role = self._text(mentioned.name), self._name(mentioned.role) or None
-            control = named.model_copy(update={"name": name, "type": role, "named_by": mentioned.by})
-            step = step.model_copy(update={"target_control": control})
+            named = {"name": self._text(mentioned.name), "type": self._name(mentioned.role), "named_by": mentioned.by}
+            step = step.model_copy(update={"target_control": target.model_copy(update=named)})
         self.steps.append(step)
         self.views.append(in_view)
 
@@ -137,7 +136,10 @@ class Draft:
         problems: Iterable[Problem] = (),
     ) -> Trajectory:
         """Close the trajectory with its outcome. A run whose task is unknown gets a request that says so."""
-        share = as_amount(score)
+        file, share, noted = str(self.path), as_amount(score), [*problems]
+        if self.left_out:
+            told = f"the run has {LONGEST_RUN + self.left_out} steps: the first {LONGEST_RUN} are kept"
+            noted.append(problem(self.path, SHORTENED, told))
         outcome = {
             "success": success,
             "score": share if share is not None and share <= 1 else None,
@@ -154,7 +156,7 @@ class Draft:
             "applications": tuple(self.applications),
             "steps": with_seen(self.steps, self.views, self.subtask or self.request or ""),
             "plan": self._lines(plan),
-            "outcome": validate(Outcome, outcome, file=str(self.path)),
+            "outcome": validate(Outcome, outcome, file=file),
             "format": self.format,
             "agent": self._name(agent),
             "env": self._name(env),
@@ -162,34 +164,25 @@ class Draft:
             "started_at": as_time(started_at),
             "source_files": tuple(clip(readable_name(str(source))) for source in (self.path, *sources)),
             "complete": complete,
-            "problems": (*problems, *self._shortened()),
+            "problems": tuple(noted),
             "tips": self._lines(tips),
             "sensitive": tuple(self.sensitive),
             "visibility": visibility(self.steps, self.views),
         }
-        return validate(
-            Trajectory, values | {"truncated": truncated or self.cut or self.left_out > 0}, file=str(self.path)
-        )
+        return validate(Trajectory, values | {"truncated": truncated or self.cut or self.left_out > 0}, file=file)
 
     def summed_cost(self) -> float | None:
         """What its steps cost together; None where none says."""
         costs = [step.cost for step in self.steps if step.cost is not None]
         return sum(costs) if costs else None
 
-    def _shortened(self) -> Iterator[Problem]:
-        if self.left_out:
-            told = f"the run has {LONGEST_RUN + self.left_out} steps: the first {LONGEST_RUN} are kept"
-            yield Problem(file=str(self.path), code=SHORTENED, message=told)
-
     def _text(self, value: Any, limit: int = MAX_TEXT) -> str:
-        if isinstance(value, str) and len(value) <= MAX_NAME and value.isascii():  # under every limit
-            return value
         text = as_text(value)
         self.cut = self.cut or len(text) > limit
         return clip(text, limit)
 
     def _name(self, value: Any) -> str | None:
-        return None if value is None else self._text(as_name(value), MAX_NAME) or None
+        return self._text(as_name(value), MAX_NAME) or None
 
     def _lines(self, lines: Iterable[str]) -> tuple[str, ...]:
         found = [self._text(line) for line in lines]
@@ -255,12 +248,11 @@ class LogDefaults:
         """
         update: dict[str, Any] = {}
         if self.task and trajectory.request == UNKNOWN_TASK:
-            update["request"] = clip(self.task)
-            update["problems"] = tuple(self.left(trajectory.problems))
+            update |= {"request": clip(self.task), "problems": tuple(self.left(trajectory.problems))}
         if self.application and not trajectory.applications:
             name = clip(self.application, MAX_NAME)
-            update["applications"] = (name,)
-            update["steps"] = tuple(step.model_copy(update={"application": name}) for step in trajectory.steps)
+            steps = tuple(step.model_copy(update={"application": name}) for step in trajectory.steps)
+            update |= {"applications": (name,), "steps": steps}
         outcome = trajectory.outcome
         if self.success is not None and not outcome.is_judged and outcome.success in (None, self.success):
             judged = {"success": self.success, "evaluated_by": "user", "judge": "user"}

@@ -88,19 +88,6 @@ class ReadReport:
     skipped: list[tuple[str, str]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
 
-    def extend(self, other: ReadReport) -> None:
-        """Take in what another report holds."""
-        self.problems += other.problems
-        self.skipped += other.skipped
-        self.failed += other.failed
-
-    def take(self) -> ReadReport:
-        """What this report holds, which it holds no more."""
-        taken = ReadReport([*self.problems], [*self.skipped], [*self.failed])
-        for kept in (self.problems, self.skipped, self.failed):
-            kept.clear()
-        return taken
-
 
 Recognise = Callable[[Found], bool]
 

@@ -27,16 +27,15 @@ from ufo_experience.traces.lines import parse
 from ufo_experience.traces.rows import (
     APPLICATION,
     SESSION,
-    STARTED,
     STEPS,
     TASK,
     add_row,
     has_any,
     is_step,
-    stated_outcome,
+    stated_ending,
     unknown_keys,
 )
-from ufo_experience.traces.values import as_amount, as_lines, as_list, as_name, first_of
+from ufo_experience.traces.values import as_list, as_name, first_of
 
 FORMAT = "api"
 A_STEP = '{"action": "click", "control": "Send", "control_type": "Button", "parameters": {}, "observation": "…"}'
@@ -46,13 +45,10 @@ Steps = Sequence[Mapping[str, Any] | Step]
 JudgedBy = Literal["user", "program", "model", "agent", "person", "llm", "evaluator"]  # the last three as logs say
 _JUDGES: dict[str, tuple[str, Judge | None]] = {  # who says so → `evaluated_by` and `judge` of the outcome
     "caller": ("user", "program"),
-    "user": ("user", "user"),
-    "person": ("user", "user"),
-    "program": ("evaluator", "program"),
-    "evaluator": ("evaluator", "program"),
-    "model": ("evaluator", "model"),
-    "llm": ("evaluator", "model"),
     "agent": ("agent", None),
+    **dict.fromkeys(("user", "person"), ("user", "user")),
+    **dict.fromkeys(("program", "evaluator"), ("evaluator", "program")),
+    **dict.fromkeys(("model", "llm"), ("evaluator", "model")),
 }
 
 
@@ -119,13 +115,14 @@ def run_of(
     for place, given in enumerate(given_steps[:LONGEST_RUN]):
         row = given.model_dump(mode="json", exclude_defaults=True) if isinstance(given, Step) else given
         if not isinstance(row, Mapping) or not is_step(dict(row)):
-            raise DataError(f"names no action; a step looks like {A_STEP}", field=f"steps.{place}", code="E_SCHEMA")
+            raise _wrong(f"names no action; a step looks like {A_STEP}", f"steps.{place}")
         add_row(draft, dict(row), application=application)
         unknown |= dict.fromkeys(unknown_keys(row))
     if not draft.steps:
-        raise DataError("there are none: what did the run do?", field="steps", code="E_SCHEMA")
-    cost = more.pop("cost", None)
-    read = draft.finish(success=success, cost=draft.summed_cost() if cost is None else cost, **more)
+        raise _wrong("there are none: what did the run do?", "steps")
+    if more.get("cost") is None:
+        more["cost"] = draft.summed_cost()
+    read = draft.finish(success=success, **more)
     alone = tuple(step.model_copy(update={"source": None}) for step in read.steps)
     return Run(read.model_copy(update={"steps": alone, "source_files": ()}), tuple(unknown))
 
@@ -136,13 +133,17 @@ def runs_in(value: Any) -> Iterator[Run]:
     Raises:
         DataError: something in it is no run; its keys are named.
     """
-    for place, record in enumerate(as_list(value)):
-        if not isinstance(record, Mapping) or not has_any(dict(record), TASK) or not has_any(dict(record), STEPS):
-            keys = ", ".join(map(str, record)) if isinstance(record, Mapping) else type(record).__name__
-            raise DataError(
-                f"no run with a task and steps, but: {keys[:200]}; a run looks like {A_RUN}", code="E_SCHEMA"
-            )
-        yield _run_in(dict(record), place)
+    for place, one in enumerate(as_list(value), start=1):
+        record = dict(one) if isinstance(one, Mapping) else {}
+        if not has_any(record, TASK) or not has_any(record, STEPS):
+            keys = ", ".join(map(str, record)) if isinstance(one, Mapping) else type(one).__name__
+            raise _wrong(f"no run with a task and steps, but: {keys[:200]}; a run looks like {A_RUN}")
+        task, steps = first_of(record, TASK), first_of(record, STEPS)
+        if not isinstance(task, str):
+            raise _wrong("not text", "task")
+        session = as_name(first_of(record, SESSION)) or f"{FORMAT}#{place}-{content_hash(record)[:8]}"
+        application = as_name(first_of(record, APPLICATION)) or None
+        yield run_of(task, steps, session=session, application=application, **stated_ending(record))
 
 
 def schema_steps(steps: Any) -> list[Any]:
@@ -165,27 +166,11 @@ def json_values(data: str | bytes, *, file: str) -> Iterator[Any]:
         yield from (parse(line, file=file) for line in lines)
 
 
-def _run_in(record: dict[str, Any], place: int) -> Run:
-    task = first_of(record, TASK)
-    if not isinstance(task, str):
-        raise DataError("not text", field="task", code="E_SCHEMA")
-    seconds = as_amount(record.get("duration_seconds"))
-    return run_of(
-        task,
-        first_of(record, STEPS),
-        session=as_name(first_of(record, SESSION)) or f"{FORMAT}#{place + 1}-{content_hash(record)[:8]}",
-        application=as_name(first_of(record, APPLICATION)) or None,
-        latency_ms=seconds * 1000 if seconds else None,
-        plan=as_lines(record.get("plan")),
-        started_at=first_of(record, STARTED),
-        **{name: record.get(name) for name in ("cost", "tokens", "agent", "env")},
-        **stated_outcome(record),
-    )
-
-
 def _sequence(steps: Any) -> Sequence[Any]:
     if isinstance(steps, (str, bytes, Mapping)) or not isinstance(steps, Iterable):
-        raise DataError(
-            f"is a list of steps such as {A_STEP}, not {type(steps).__name__}", field="steps", code="E_SCHEMA"
-        )
+        raise _wrong(f"is a list of steps such as {A_STEP}, not {type(steps).__name__}", "steps")
     return steps if isinstance(steps, Sequence) else list(islice(steps, MAX_STEPS))
+
+
+def _wrong(reason: str, field: str | None = None) -> DataError:
+    return DataError(reason, field=field, code="E_SCHEMA")

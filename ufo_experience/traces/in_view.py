@@ -7,23 +7,26 @@ a text had stood that was typed though nobody asked for it (`with_seen`): a pers
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from ufo_experience.actions import is_typing, typed_leaf
 from ufo_experience.controls import bare, fingerprint, is_fixed, role_of
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Around, Seen, Step, Visibility
+from ufo_experience.traces.values import as_dict, as_list, as_name
 
 VisibleControls = frozenset[tuple[str, str]]  # name and type of controls
 
+MAX_IN_VIEW = 300  # controls of a step
 NEAR = 12  # controls kept on either side
 MAX_COMPARED = 200  # steps; a longer run is no example for anybody
 _SHORTEST = 2  # characters of a text for which it can be told where it came from
 _BETWEEN = r"[\s:=,;()\[\]/|-]{1,4}"  # a value and what stands beside it
 _MENU_ITEM = "MenuItem"
-_NAME_LENGTH = 200  # readers cut the names of controls in view to this
+_NAME_LENGTH, _KIND_LENGTH = 200, 60  # to which names and kinds of controls in view are cut
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,25 @@ class ListedControl:
     checked: bool | None = None
 
 
+def listed_controls(
+    controls: Any, named: Callable[[Any], tuple[str, str]], label: tuple[str, ...] = ()
+) -> tuple[ListedControl, ...]:
+    """The controls a log lists for a step, `named` telling name and kind; without a label they are numbered."""
+    found = []
+    for number, item in enumerate(as_list(controls)[:MAX_IN_VIEW]):
+        one, (name, kind) = as_dict(item), named(item)
+        mark = next((as_name(one[key]) for key in label if key in one), "" if label else str(number))
+        states = (state if isinstance(state := one.get(key), bool) else None for key in ("dialog", "checked"))
+        within = as_name(one.get("within")) or None
+        found.append(ListedControl(mark, name[:_NAME_LENGTH], kind[:_KIND_LENGTH], within, *states))
+    return tuple(found)
+
+
+def in_view(listed: Sequence[ListedControl]) -> VisibleControls:
+    """Name and type of each control in view."""
+    return frozenset((one.name, one.kind) for one in listed if one.name)
+
+
 def around(view: Sequence[ListedControl], label: str, name: str) -> tuple[str, Around] | None:
     """The place (row, group, dialog) of a control in a view, and what stood around it; None when it is not in view."""
     found = [one for one in view if one.name == name and (one.label == label or not label)]
@@ -47,11 +69,10 @@ def around(view: Sequence[ListedControl], label: str, name: str) -> tuple[str, A
     at = view.index(own)
     role, said = role_of(own.kind), bare(name)
     equals = [one for one in view if bare(one.name) == said and role_of(one.kind) == role]
-    before, after = _prints(view[:at])[-NEAR:], _prints(view[at + 1 :])[:NEAR]
     known = any(one.dialog is not None for one in view)
     return own.within or "", Around(
-        before="".join(before),
-        after="".join(after),
+        before="".join(_prints(view[:at])[-NEAR:]),
+        after="".join(_prints(view[at + 1 :])[:NEAR]),
         place=equals.index(own) + 1,
         equals=len(equals),
         dialog=(own.dialog or False) if known else None,
@@ -110,11 +131,11 @@ def _looked_up(step: Step, request: str) -> str:
 
 def _seen(at: int, text: str, steps: Sequence[Step], views: Sequence[VisibleControls], request: str) -> Seen | None:
     """Where a text stood last before it was typed."""
-    last = next((place for place in range(at, -1, -1) if _holding(text, views[place])), None)
-    if last is None:
+    shown = [place for place in range(at + 1) if _holding(text, views[place])]
+    if not shown:
         return None
-    first = last
-    while first and _holding(text, views[first - 1]):
+    first = last = shown[-1]
+    while first - 1 in shown:
         first -= 1
     after = steps[first - 1].step_number if first else 0
     holding = _holding(text, views[last])

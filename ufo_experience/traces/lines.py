@@ -1,38 +1,58 @@
-"""Log files as they really are, read as a stream: JSON lines, one JSON value, or text. Every oddity is named.
-
-What is read of a file elsewhere in the package comes in here, so that the other readers import it from one place.
-"""
+"""Log files as they really are: JSON lines read as a stream, one JSON value, or text. Every oddity is named."""
 
 from __future__ import annotations
 
 import codecs
+import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH, Problem
-from ufo_experience.store.files import open_regular as open_regular
+from ufo_experience.store.files import open_regular as open_regular  # what reads files elsewhere comes in here
 from ufo_experience.store.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
-from ufo_experience.store.strict_json import parse as parse  # for values that a program hands in
+from ufo_experience.store.strict_json import parse as parse
 
-CHUNK = 1 << 16
-MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 20, 1 << 26, 1 << 28  # bytes
-IMAGE_RUN = 1024  # characters of base64 in a row are an image
+MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 20, 1 << 26, 1 << 28  # bytes; of a line without its images
 HEAD = 1 << 16  # bytes of a text by which its format is told
 FIRST_LINES = 5
 
-_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-_IMAGE = re.compile(rb"[A-Za-z0-9+/]{%d,}={0,2}" % IMAGE_RUN)
+_IMAGE = re.compile(rb"[A-Za-z0-9+/]{1024,}={0,2}")  # so much base64 in a row is an image
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _PADDING = b" \t\r\n\0"
 
 
+def open_utf8(path: Path, max_bytes: int = MAX_FILE) -> BinaryIO:
+    """A regular file as UTF-8 without its byte order mark. Raises `DataError`."""
+    stream = open_regular(path, max_bytes, error=DataError)
+    mark = stream.read(len(codecs.BOM_UTF8))
+    stream.seek(len(mark) if mark == codecs.BOM_UTF8 else 0)
+    if not mark.startswith(_UTF16_MARKS):
+        return stream
+    with stream:
+        try:  # what is torn in the middle of a character is left out
+            return io.BytesIO(codecs.getincrementaldecoder("utf-16")().decode(stream.read(MAX_FILE)).encode())
+        except UnicodeError as error:
+            raise DataError("not valid UTF-16", file=str(path), code="E_ENCODING") from error
+
+
+def read_bytes(path: Path, max_bytes: int = MAX_FILE) -> bytes:
+    """A whole file as UTF-8 without images."""
+    with open_utf8(path, max_bytes) as stream:
+        return _IMAGE.sub(b"", stream.read(max_bytes))
+
+
+def read_text(path: Path, max_bytes: int = MAX_FILE) -> str:
+    """A whole file as text without images, undecodable bytes replaced."""
+    return read_bytes(path, max_bytes).decode("utf-8", "replace")
+
+
 @dataclass(frozen=True)
 class RawLine:
-    """One line without its LF. `data` is empty when the line was `too_long`; `ended` is False without an LF."""
+    """One line, a long one without images. `data` is empty when it was `too_long`; `ended` is False without an LF."""
 
     number: int
     data: bytes
@@ -40,72 +60,19 @@ class RawLine:
     ended: bool = True
 
 
-def read_chunks(path: Path, *, images: bool = True, max_bytes: int = MAX_FILE) -> Iterator[bytes]:
-    """Yield the file as UTF-8 without its byte order mark; with `images` False, without long base64 runs."""
-    chunks = _as_utf8(_raw_chunks(path, max_bytes), path)
-    return chunks if images else _without_images(chunks)
-
-
-def read_text(path: Path, *, max_bytes: int = MAX_FILE) -> str:
-    """A whole file as text without images, undecodable bytes replaced."""
-    return b"".join(read_chunks(path, images=False, max_bytes=max_bytes)).decode("utf-8", "replace")
-
-
-def _raw_chunks(path: Path, max_bytes: int) -> Iterator[bytes]:
-    with open_regular(path, max_bytes, error=DataError) as stream:
-        try:
-            while chunk := stream.read(CHUNK):
-                yield chunk
-        except OSError as error:
-            raise DataError(f"cannot be read: {error.strerror}", file=str(path), code="E_UNREADABLE") from error
-
-
-def _as_utf8(chunks: Iterator[bytes], path: Path) -> Iterator[bytes]:
-    first = next(chunks, b"")
-    if not first.startswith(_UTF16_MARKS):
-        yield first.removeprefix(codecs.BOM_UTF8)
-        yield from chunks
-        return
-    decoder = codecs.getincrementaldecoder("utf-16")()
-    try:
-        yield decoder.decode(first).encode("utf-8")
-        for chunk in chunks:
-            yield decoder.decode(chunk).encode("utf-8")
-    except UnicodeError as error:
-        raise DataError("not valid UTF-16", file=str(path), code="E_ENCODING") from error
-
-
-def _without_images(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Drop base64 runs of IMAGE_RUN characters or more, also across chunk borders; holds back less than one run."""
-    held, inside = b"", False
-    for chunk in chunks:
-        data = held + chunk
-        if inside:
-            data = data.lstrip(_BASE64)
-            inside = not data
-        border = len(data.rstrip(_BASE64))
-        held = data[border:]
-        if len(held) >= IMAGE_RUN:
-            held, inside = b"", True
-        yield _IMAGE.sub(b"", data[:border])
-    yield held
-
-
-def split_lines(chunks: Iterable[bytes], limit: int = MAX_LINE) -> Iterator[RawLine]:
-    """Yield lines, ended by LF only. A line longer than `limit` bytes is passed over in constant memory."""
-    number, size = 1, 0
-    parts: list[bytes] = []
-    for chunk in chunks:
-        start = 0
-        while (end := chunk.find(b"\n", start)) >= 0:
-            size += end - start
-            parts.append(chunk[start:end])
-            yield RawLine(number, b"".join(parts) if size <= limit else b"", too_long=size > limit)
-            number, size, start, parts = number + 1, 0, end + 1, []
-        size += len(chunk) - start
-        parts = [*parts, chunk[start:]] if size <= limit else []
-    if size:
-        yield RawLine(number, b"".join(parts), too_long=size > limit, ended=False)
+def raw_lines(path: Path, limit: int = MAX_LINE, max_file: int = MAX_FILE) -> Iterator[RawLine]:
+    """Yield the lines of a file, ended by LF only. One that is too long is passed over."""
+    with open_utf8(path, max_file) as stream:
+        number = 0
+        while data := stream.readline(MAX_DOCUMENT):
+            number, whole = number + 1, data
+            while len(data) == MAX_DOCUMENT and not data.endswith(b"\n"):
+                data = stream.readline(MAX_DOCUMENT)
+            kept = whole.removesuffix(b"\n")
+            if limit < len(kept) < MAX_DOCUMENT:
+                kept = _IMAGE.sub(b"", kept)
+            too_long = len(kept) > limit
+            yield RawLine(number, b"" if too_long else kept, too_long, ended=data.endswith(b"\n"))
 
 
 def _join_printed(lines: Iterator[RawLine], limit: int) -> Iterator[RawLine]:
@@ -140,54 +107,45 @@ def parse_json(data: bytes, notes: Mended | None = None) -> Any:
 class JsonLines:
     """Iterate over `(line number, object)` of a file with one JSON object a line; the rest is in `problems`.
 
-    `several_lines` also takes objects printed over many lines (`{` and `}` alone on theirs); `images` False drops
-    base64 while reading. After the iteration `torn` tells whether the last line had no end and could not be read.
+    `several_lines` also takes objects printed over many lines (`{` and `}` alone on theirs). After the iteration
+    `torn` tells whether the last line had no end and could not be read.
     """
 
     path: Path
     max_line: int = MAX_LINE
     max_file: int = MAX_FILE
     several_lines: bool = False
-    images: bool = True
     problems: list[Problem] = field(default_factory=list)
     bad_lines: list[int] = field(default_factory=list)
     torn: bool = False
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        chunks = read_chunks(self.path, images=self.images, max_bytes=self.max_file)
-        lines = split_lines(chunks, self.max_line)
+        lines = raw_lines(self.path, self.max_line, self.max_file)
         for line in _join_printed(lines, self.max_line) if self.several_lines else lines:
-            value = self._value(line)
-            if value is not None:
-                yield line.number, value
+            if not line.too_long and not line.data.strip():
+                continue
+            notes: Mended = {}
+            try:
+                value = self._object(line, notes)
+            except DataError as error:
+                self.torn = self.torn or not line.ended
+                where = "" if line.ended else "; the file ends in the middle of this line"
+                self.bad_lines.append(line.number)
+                self.problems.append(problem(self.path, error.code, error.reason + where, line.number))
+                continue
+            self.problems += [problem(self.path, code, message, line.number) for code, message in notes.items()]
+            yield line.number, value
 
-    def _value(self, line: RawLine) -> dict[str, Any] | None:
-        """The object of a line; None for a blank one, and (with a problem) for one that is none."""
-        if not line.too_long and not line.data.strip():
-            return None
-        notes: Mended = {}
-        try:
-            value = _object_of(line, self.max_line, notes)
-        except DataError as error:
-            self.torn = self.torn or not line.ended
-            where = "" if line.ended else "; the file ends in the middle of this line"
-            self.bad_lines.append(line.number)
-            self.problems.append(problem(self.path, error.code, error.reason + where, line.number))
-            return None
-        self.problems += [problem(self.path, code, message, line.number) for code, message in notes.items()]
+    def _object(self, line: RawLine, notes: Mended) -> dict[str, Any]:
+        data = line.data.strip(_PADDING)
+        if line.too_long:
+            raise DataError(f"longer than {self.max_line} bytes", code="E_LONG_LINE")
+        if not data:
+            raise DataError("only NUL bytes", code="E_NUL")
+        value = parse_json(data, notes)
+        if not isinstance(value, dict):
+            raise DataError("not a JSON object", code="E_NOT_OBJECT")
         return value
-
-
-def _object_of(line: RawLine, limit: int, notes: Mended) -> dict[str, Any]:
-    data = line.data.strip(_PADDING)
-    if line.too_long:
-        raise DataError(f"longer than {limit} bytes", code="E_LONG_LINE")
-    if not data:
-        raise DataError("only NUL bytes", code="E_NUL")
-    value = parse_json(data, notes)
-    if not isinstance(value, dict):
-        raise DataError("not a JSON object", code="E_NOT_OBJECT")
-    return value
 
 
 def problem(path: Path, code: str, message: str, line: int | None = None) -> Problem:
@@ -199,7 +157,7 @@ def load_document(path: Path, problems: list[Problem]) -> Any:
     """Read a file that is one JSON value, images dropped. Raises `DataError`; oddities are added to `problems`."""
     notes: Mended = {}
     try:
-        value = parse_json(b"".join(read_chunks(path, images=False, max_bytes=MAX_DOCUMENT)).strip(_PADDING), notes)
+        value = parse_json(read_bytes(path, MAX_DOCUMENT).strip(_PADDING), notes)
     except DataError as error:
         raise DataError(error.reason, file=str(path), code=error.code) from error
     problems += [problem(path, code, message) for code, message in notes.items()]
@@ -224,13 +182,10 @@ def records_of(path: Path, problems: list[Problem]) -> Iterator[tuple[int | None
 
 def first_text(path: Path) -> str:
     """The first 64 KiB as text, undecodable bytes replaced; empty for what cannot be opened."""
-    head = b""
     try:
-        for chunk in read_chunks(path, images=False):
-            head += chunk
-            if len(head) >= HEAD:
-                break
-    except DataError:
+        with open_utf8(path) as stream:
+            head = _IMAGE.sub(b"", stream.read(4 * HEAD))
+    except (DataError, OSError):
         return ""
     return head[:HEAD].decode("utf-8", "replace")
 
@@ -242,7 +197,7 @@ def first_values(path: Path) -> tuple[Any, ...]:
     """
     values: list[Any] = []
     try:
-        for line in split_lines(read_chunks(path, images=False)):
+        for line in raw_lines(path):
             if data := line.data.strip(_PADDING):
                 value = _value_or_none(data)
                 if value is None and not values and line.number == 1:
@@ -250,7 +205,7 @@ def first_values(path: Path) -> tuple[Any, ...]:
                 values += [value] if isinstance(value, dict | list) else []
             if line.number >= 4 * FIRST_LINES or len(values) == FIRST_LINES:
                 break
-    except DataError:
+    except (DataError, OSError):
         return ()
     return tuple(values)
 

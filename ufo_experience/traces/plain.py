@@ -16,27 +16,28 @@ A plan is what is to be replayed, not what happened: its steps say "not executed
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.schema import NOT_EXECUTED, Problem, Trajectory
-from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
+from ufo_experience.schema import NOT_EXECUTED, Problem
+from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import load_document, problem, records_of
 from ufo_experience.traces.rows import (
     APPLICATION,
     SESSION,
-    STARTED,
     STEPS,
     TASK,
+    Row,
     RowsReader,
     add_row,
     has_any,
     is_item,
     is_step,
     lack_of,
+    stated_ending,
     stated_outcome,
     states_outcome,
 )
@@ -55,57 +56,60 @@ from ufo_experience.traces.values import (
 _SELECTED = ("app_name", "application", "application_name")
 _CONTROL = ("label", "control_text", "control_name", "name")
 
-Row = tuple[int | None, dict[str, Any]]
 
-
-class GenericReader:
-    """Reads sessions of steps under common names."""
+class GenericReader(RowsReader):
+    """Sessions of steps under common names."""
 
     name = "generic"
+    wanted = "session with a task and steps"
 
-    def recognises(self, found: Found) -> bool:
-        """True for objects with a task and a list of steps, and for rows with a session and an action."""
-        values = [item for value in found.values for item in as_list(value)[:5] if isinstance(item, dict)]
-        return any(_is_session(item) or (is_step(item) and has_any(item, SESSION)) for item in values)
+    def is_row(self, row: dict[str, Any]) -> bool:
+        return _is_session(row) or (is_step(row) and has_any(row, SESSION))
 
-    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield one trajectory per session. Raises `DataError` when no object in the file is a session or a step."""
-        problems: list[Problem] = []
-        taken = number = 0
-        failed = len(report.failed)
-        for _, group in groupby(records_of(path, problems), key=_session_of):
-            for session in _sessions(list(group), path, problems, report):
-                number += 1
-                draft, ending = _told(path, session, number, problems)
-                new, taken = problems[taken:], len(problems)
-                yield draft.finish(**ending, problems=new)
-        report.problems += problems
-        if not number and len(report.failed) == failed:
-            raise nothing_in(path, "session with a task and steps", problems)
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        """The sessions: an object with its steps, or the lines that belong together; other rows are problems."""
+        for _, group in groupby(records_of(path, report.problems), key=_session_of):
+            rows = []
+            for line, row in group:
+                if _is_session(row) or is_step(row):
+                    rows.append((line, row))
+                elif lack := lack_of(row):
+                    report.failed.append((f"{path}:{line}" if line else str(path), lack))
+                else:
+                    keys = ", ".join(sorted(row)[:20])[:200]
+                    report.problems.append(
+                        problem(path, "E_UNKNOWN_LINE", f"neither a session nor a step; keys: {keys}", line)
+                    )
+            if rows:
+                yield None, {"rows": rows}
+
+    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+        """A run is named by its session."""
+        head = row["rows"][0][1]
+        key = run_key(as_name(first_of(head, SESSION)) or path.stem, number, head)
+        return Draft(path, format=self.name, session=key, request=first_of(head, TASK), subtask=head.get("subtask"))
+
+    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+        (line, head), last = row["rows"][0], row["rows"][-1][1]
+        whole = _is_session(head)
+        steps = [(line, one) for one in as_list(first_of(head, STEPS))] if whole else row["rows"]
+        problems = _add_steps(draft, steps, first_of(head, APPLICATION), is_item)
+        outcome = stated_outcome(last if states_outcome(last) else head)
+        alone = {} if whole else {"cost": draft.summed_cost(), "tokens": None, "latency_ms": None}
+        return {**stated_ending(head), **outcome, **alone, "problems": problems}
 
 
-def _told(path: Path, session: list[Row], number: int, problems: list[Problem]) -> tuple[Draft, dict[str, Any]]:
-    """A session as a draft, and how it ended."""
-    head, last = session[0][1], session[-1][1]
-    whole = _is_session(head)
-    steps = [(session[0][0], row) for row in as_list(first_of(head, STEPS))] if whole else session
-    key = run_key(as_name(first_of(head, SESSION)) or path.stem, number, head)
-    draft = Draft(path, format="generic", session=key, request=first_of(head, TASK), subtask=head.get("subtask"))
-    if not has_any(head, TASK):
-        problems.append(no_task(path, "the run"))
-    for line, row in steps:
-        if is_item(row):
-            add_row(draft, row, line=line, application=first_of(head, APPLICATION))
+def _add_steps(
+    draft: Draft, steps: Iterable[tuple[int | None, Any]], application: Any, is_one: Callable[[Any], bool]
+) -> list[Problem]:
+    """Add the rows that are steps; the others are the problems it returns."""
+    problems = []
+    for place, (line, one) in enumerate(steps, start=1):
+        if is_one(one):
+            add_row(draft, one, line=line, application=application)
         else:
-            problems.append(problem(path, "E_STEP", "a step names no action", line))
-    return draft, {
-        **stated_outcome(last if states_outcome(last) else head),
-        "cost": head.get("cost") if whole else draft.summed_cost(),
-        "plan": as_lines(head.get("plan")),
-        "agent": head.get("agent"),
-        "env": head.get("env"),
-        "started_at": first_of(head, STARTED),
-    }
+            problems.append(problem(draft.path, "E_STEP", f"step {place} names no action", line))
+    return problems
 
 
 def _is_session(value: Any) -> bool:
@@ -124,34 +128,17 @@ def _session_of(row: Row) -> tuple[str, str]:
     return "row", as_name(first_of(record, SESSION)) or as_name(first_of(record, TASK))
 
 
-def _sessions(group: list[Row], path: Path, problems: list[Problem], report: ReadReport) -> Iterator[list[Row]]:
-    """A group as a session; a run that lacks something has failed, other rows that are no step become problems."""
-    if _is_session(group[0][1]):
-        yield group
-        return
-    rows = [(line, row) for line, row in group if is_step(row)]
-    for line, row in group:
-        if is_step(row):
-            continue
-        if lack := lack_of(row):
-            report.failed.append((f"{path}:{line}" if line else str(path), lack))
-        else:
-            keys = ", ".join(sorted(row)[:20])[:200]
-            problems.append(problem(path, "E_UNKNOWN_LINE", f"neither a session nor a step; keys: {keys}", line))
-    if rows:
-        yield rows
-
-
 class _Document(RowsReader):
-    """A file that holds one run."""
+    """A file that holds one run; a bare list is its steps."""
 
     def recognises(self, found: Found) -> bool:
         """True when the first value is a run of this kind."""
         return any(self.is_row(_record(value)) for value in found.values[:1])
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[Row]:
-        """The one run; a bare list is its steps."""
-        yield None, _record(load_document(path, problems))
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        """The one run."""
+        if self.is_row(row := _record(load_document(path, report.problems))):
+            yield None, row
 
 
 def _record(value: Any) -> dict[str, Any]:
@@ -172,23 +159,15 @@ class ExecutionTraceReader(_Document):
 
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
         rows = as_list(first_of(row, ("execution_trace", "steps")))
-        unread = [
-            problem(draft.path, "E_STEP", f"step {place} names no action")
-            for place, one in enumerate(rows, start=1)
-            if not is_step(one)
-        ]
-        steps = [one for one in rows if is_step(one)]
-        for one in steps:
-            add_row(draft, one, application=row.get("application"))
-        first = steps[0] if steps else {}
+        unread = _add_steps(draft, [(None, one) for one in rows], row.get("application"), is_step)
+        first: dict[str, Any] = next(filter(is_step, rows), {})
         draft.request = draft.request or as_name(first_of(first, self.tasks))
-        seconds, cost = as_amount(row.get("duration_seconds")), as_amount(row.get("cost"))
+        ending, cost = stated_ending(row), as_amount(row.get("cost"))
         return {
-            **stated_outcome(row),
+            **ending,
             "cost": cost if cost is not None else draft.summed_cost(),
-            "latency_ms": seconds * 1000 if seconds else None,
             "agent": first.get("agent"),
-            "started_at": row.get("start_time") or first.get("timestamp"),
+            "started_at": row.get("start_time") or ending["started_at"] or first.get("timestamp"),
             "problems": unread,
         }
 
@@ -215,16 +194,12 @@ class SavedSessionReader(_Document):
         for item in as_dicts(row.get("trajectory" if executed else "actions")):
             application = _add_saved_step(draft, item, executed, application) if item else application
         score = as_amount(row.get("evaluation_score"))
-        outcome = stated_outcome(row) | {"score": row.get("evaluation_score")} if executed else {}
+        outcome = stated_outcome(row) | {"score": score} if executed else {}
         if score is not None and outcome.get("success") is not None:  # a score means that an evaluator judged
             outcome |= {"evaluated_by": "evaluator", "judge": "model"}
-        return {
-            **outcome,
-            "cost": row.get("cost"),
-            "tokens": as_int(row.get("tokens")),
-            "plan": as_lines([step for step in as_list(row.get("steps")) if isinstance(step, str)] or row.get("plan")),
-            "started_at": row.get("timestamp"),
-        }
+        plan = as_lines([step for step in as_list(row.get("steps")) if isinstance(step, str)] or row.get("plan"))
+        ending = {"cost": row.get("cost"), "tokens": as_int(row.get("tokens")), "started_at": row.get("timestamp")}
+        return {**outcome, **ending, "plan": plan}
 
 
 def _add_saved_step(draft: Draft, item: dict[str, Any], executed: bool, application: str | None) -> str | None:

@@ -15,16 +15,18 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ufo_experience.errors import DataError
-from ufo_experience.schema import Around, Problem, Trajectory
-from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
+from ufo_experience.schema import Around
+from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, parse_json, read_text
 from ufo_experience.traces.recordings import title_of
-from ufo_experience.traces.rows import RowsReader
+from ufo_experience.traces.rows import Row, RowsReader
+from ufo_experience.traces.tree import marks_of_text
 from ufo_experience.traces.values import as_dict, as_host, as_name, first_of
 
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"
@@ -53,9 +55,6 @@ _INTERNAL = re.compile(
 _TRACED = frozenset(
     "click dblclick tap fill type press check uncheck selectOption setChecked hover goto goBack goForward reload "
     "dragAndDrop setInputFiles focus clear pressSequentially".split()
-)
-_REF = re.compile(
-    r"^[^\S\n]*- '?(?P<role>[a-z]+)(?: \"(?P<name>(?:[^\"\\]|\\.)*)\")?[^\n]*?\[ref=(?P<ref>\w+)\]", re.MULTILINE
 )
 _CALLED = re.compile(r"^#{2,4} (?:Tool call|User action): (?P<name>\w+)\s*$", re.MULTILINE)
 _ARGS = re.compile(r"- Args\s*\n```(?:json)?\n(?P<json>.*?)\n```", re.DOTALL)
@@ -151,36 +150,34 @@ def located(links: list[_Link]) -> _Located:
     return _Located(name, role, around if around != name else "", place)
 
 
-class PlaywrightCodegenReader:
+class PlaywrightCodegenReader(RowsReader):
     """Code as Playwright's codegen writes it; each test of a file is a run, its title the task."""
 
     name = "playwright-codegen"
+    env = "web"
+    untold = "the code"
 
     def recognises(self, found: Found) -> bool:
         """True for Python or JavaScript in which something is done on a page."""
         return found.suffix in (".py", ".js", ".ts", ".mjs") and _IS_CODE.search(found.text) is not None
 
-    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield one trajectory a test. Raises `DataError` when nothing is done in any."""
-        code = read_text(path, max_bytes=MAX_LOG)
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        """The tests of a file."""
+        code = read_text(path, MAX_LOG)
         heads = list(_TEST.finditer(code))
-        begins = [0, *(head.start() for head in heads[1:])]
-        number = 0
-        for place, begin in enumerate(begins):
-            part = code[begin : begins[place + 1] if place + 1 < len(begins) else len(code)]
-            title = None
-            if heads:
-                head = heads[place]
-                title = _unquoted(head["title"]) if head["title"] else head["name"].replace("_", " ")
-            draft = Draft(path, format=self.name, session=run_key(path.stem, number + 1, part), request=title_of(title))
-            _add_chains(draft, part)
-            if draft.steps:
-                number += 1
-                problems = [] if draft.request else [no_task(path, "the code")]
-                report.problems += problems
-                yield draft.finish(agent=self.name, env="web", problems=problems)
-        if not number:
-            raise nothing_in(path, "action on a page", [])
+        ends = [*(head.start() for head in heads[1:]), len(code)]
+        begins = [0, *ends[:-1]]
+        for head, begin, end in zip_longest(heads, begins, ends):
+            title = (_unquoted(head["title"]) if head["title"] else head["name"].replace("_", " ")) if head else None
+            yield None, {"title": title_of(title), "code": code[begin:end]}
+
+    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+        """The title of a test is the task."""
+        return Draft(path, format=self.name, session=run_key(path.stem, number, row["code"]), request=row["title"])
+
+    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+        _add_chains(draft, row["code"])
+        return {}
 
 
 def _add_chains(draft: Draft, code: str) -> None:
@@ -203,37 +200,39 @@ def _add_chains(draft: Draft, code: str) -> None:
         )
 
 
-class PlaywrightTraceReader:
+class PlaywrightTraceReader(RowsReader):
     """The `trace.trace` of a Playwright trace (a zip is opened by itself)."""
 
     name = "playwright-trace"
+    env = "web"
+    untold = "the trace"
 
     def recognises(self, found: Found) -> bool:
         """True for JSON lines that begin with the options of a browser context."""
         return found.first.get("type") == "context-options"
 
-    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield the trace. Raises `DataError` when nothing was done in it."""
-        lines = JsonLines(path, images=False)
-        rows = [row for _, row in lines]
-        errors = {as_name(row.get("callId")): as_dict(row.get("error")) for row in rows if row.get("type") == "after"}
-        title = title_of(next((row.get("title") for row in rows if row.get("title")), None))
-        key = run_key(path.stem, 1, [row.get("callId") for row in rows])
-        draft = Draft(path, format=self.name, session=key, request=title)
-        host = None
-        for row in rows:
-            method = as_name(row.get("method")) or as_name(row.get("apiName")).rpartition(".")[2]
-            if row.get("type") in ("before", "action") and method in _TRACED:
-                given = as_dict(row.get("params"))
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        """The one trace of a file."""
+        yield None, {"rows": [row for _, row in JsonLines(path, problems=report.problems)]}
+
+    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+        """The title of the context is the task."""
+        key = run_key(path.stem, number, [one.get("callId") for one in row["rows"]])
+        title = title_of(next((one.get("title") for one in row["rows"] if one.get("title")), None))
+        return Draft(path, format=self.name, session=key, request=title)
+
+    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+        rows, host = row["rows"], None
+        errors = {as_name(one.get("callId")): as_dict(one.get("error")) for one in rows if one.get("type") == "after"}
+        for one in rows:
+            method = as_name(one.get("method")) or as_name(one.get("apiName")).rpartition(".")[2]
+            if one.get("type") in ("before", "action") and method in _TRACED:
+                given = as_dict(one.get("params"))
                 host = as_host(given.get("url")) or host
-                failure = errors.get(as_name(row.get("callId"))) or as_dict(row.get("error"))
+                failure = errors.get(as_name(one.get("callId"))) or as_dict(one.get("error"))
                 message = failure.get("message") or as_dict(failure.get("error")).get("message")
                 draft.step(method, **_traced(given), application=host, error=as_name(message) or None)
-        if not draft.steps:
-            raise nothing_in(path, "action", lines.problems)
-        problems = [*lines.problems, *([] if title else [no_task(path, "the trace")])]
-        report.problems += problems
-        yield draft.finish(agent=self.name, env="web", problems=problems)
+        return {}
 
 
 def _traced(given: dict[str, Any]) -> dict[str, Any]:
@@ -265,9 +264,9 @@ class PlaywrightMcpReader(RowsReader):
         """True for a Markdown file with tool calls of a browser."""
         return found.suffix == ".md" and _CALLED.search(found.text) is not None
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The one session of a log."""
-        text = read_text(path, max_bytes=MAX_LOG)
+        text = read_text(path, MAX_LOG)
         heads = list(_CALLED.finditer(text))
         ends = [*(head.start() for head in heads[1:]), len(text)]
         yield None, {"calls": [(head["name"], text[head.end() : end]) for head, end in zip(heads, ends, strict=False)]}
@@ -295,16 +294,8 @@ class PlaywrightMcpReader(RowsReader):
                 error=as_name(answered.get("error")) or parts.get("Error") or None,
                 application=host,
             )
-            names = names_by_ref(as_name(answered.get("snapshot"))) or _snapshot(draft.path, body) or names
+            names = marks_of_text(as_name(answered.get("snapshot"))) or _snapshot(draft.path, body) or names
         return {}
-
-
-def names_by_ref(snapshot: str) -> dict[str, tuple[str, str]]:
-    """Name and role of each element of a snapshot (`- button "Save" [ref=e12]`), by its reference."""
-    if "[ref=" not in snapshot:
-        return {}
-    found = ((match["ref"], match["name"], match["role"]) for match in _REF.finditer(snapshot))
-    return {ref: (name.replace('\\"', '"'), role) for ref, name, role in found if name}
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -318,4 +309,4 @@ def _snapshot(path: Path, body: str) -> dict[str, tuple[str, str]]:
     """The names in the snapshot after a call: written beside the log, or in the log itself."""
     match = _SNAPSHOT.search(body)
     beside = path.with_name(match["file"]) if match else None
-    return names_by_ref(first_text(beside) if beside and beside.is_file() and not beside.is_symlink() else body)
+    return marks_of_text(first_text(beside) if beside and beside.is_file() and not beside.is_symlink() else body)

@@ -1,30 +1,60 @@
-"""What people recorded in a browser: the JSON of Chrome's Recorder, and projects of Selenium IDE.
+"""What people recorded: Chrome's Recorder, Selenium IDE, Windows Steps Recorder, Power Automate for desktop.
 
 A recording shows how a person did it; nobody in it says whether it worked: `--success` does. Its title is the task.
+Steps Recorder keeps which control was clicked and never what was typed. A flow of Power Automate is read in the text it
+has in the clipboard and in files (Robin): every action on a control is a step, in the order of the text.
 """
 
 from __future__ import annotations
 
+import email
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.schema import Problem
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.lines import load_document
-from ufo_experience.traces.rows import RowsReader
+from ufo_experience.traces.files import Found, ReadReport
+from ufo_experience.traces.lines import load_document, problem, read_bytes, read_text
+from ufo_experience.traces.rows import Row, RowsReader
 from ufo_experience.traces.values import as_dict, as_dicts, as_host, as_list, as_name
 
 _BY_ITSELF = re.compile(r"(?i)recording \d|untitled|unnamed|new recording|(?:test|example|recording) ?\d*$")
 _NO_ACTION = ("setViewport", "emulateNetworkConditions", "keyUp", "waitForElement", "waitForExpression", "customStep")
 _CHROME = {"click", "change", "navigate", "doubleClick", "hover", "keyDown", "scroll", "close", *_NO_ACTION}
-_VERBS = {"change": "fill", "keyDown": "press"}
-_GIVEN = {"url": "url", "value": "text", "key": "key", "x": "x", "y": "y", "button": "button"}
+_CHROME_VERBS = {"change": "fill", "keyDown": "press"}
+_CHROME_GIVEN = {"url": "url", "value": "text", "key": "key", "x": "x", "y": "y", "button": "button"}
 _ARIA = re.compile(r"(?P<name>.*?)(?:\[role=\"(?P<role>\w+)\"\])?", re.DOTALL)
 _PASSED_OVER = re.compile(r"(?:store|assert|verify|wait|echo|pause|setWindowSize|//|close|run|debugger)", re.IGNORECASE)
 _BY_WORDS = ("linkText", "partialLinkText", "label", "name", "id", "css", "xpath")
 _IN_XPATH = re.compile(r"(?:text\(\)|normalize-space\(\.?\)|\.)\s*[=,]\s*['\"](?P<text>[^'\"]{1,120})['\"]")
+_ACTION = re.compile(r"<EachAction\b(?P<attributes>[^>]*)>(?P<body>(?:[^<]|<(?!/?EachAction\b))*)</EachAction>")
+_PART = re.compile(r"<(?P<tag>Description|Action)>(?P<text>(?:[^<]|<(?!/?(?:Description|Action)>))*)</(?P=tag)>")
+_LEVEL = re.compile(r"<Level\b(?P<attributes>[^>]*)/>")
+_ATTRIBUTE = re.compile(r"(?<!\w)(?P<key>\w+)=\"(?P<value>[^\"]*)\"")
+_ON = re.compile(r' on "(?P<name>.{0,400}?)(?: \((?P<role>[^()"]{0,80})\))?"(?: in |\s|$)', re.DOTALL)
+_IN = re.compile(r' in "(?P<window>[^"]*)"')
+_KEYS = re.compile(r"\A(?:[^\[]|\[(?!\.\.\.))*\[\.\.\.(?P<keys>.*?)(?:\.\.\.)?\]\s*$", re.DOTALL)
+_RECORDED = {
+    "keyboard input": "type", "mouse left double click": "double_click", "mouse right click": "right_click",
+    "mouse wheel": "scroll", "mouse drag": "drag", "mouse drag end": "drag", "mouse middle click": "middle_click",
+}  # fmt: skip
+
+_ROBIN = re.compile(r"^[^\S\n]*(?:@@\w+:|(?:UIAutomation|WebAutomation|MouseAndKeyboard)\.\w+)", re.MULTILINE)
+_CALL = re.compile(r"\s*(?P<room>UIAutomation|WebAutomation|MouseAndKeyboard|System)\.(?P<call>[\w.]+)(?P<rest>.*)")
+_MASK = re.compile(r"appmask(?P<parts>(?:\['(?:[^'\\]|\\.)*'\])+)")
+_MASKED = re.compile(r"\['((?:[^'\\]|\\.)*)'\]")
+_GIVEN = re.compile(
+    r"(?<!\w)(?P<key>\w+):\s*(?:\$?'''(?P<long>.*?)'''|\$?'(?P<text>(?:[^'\\]|\\.)*)'|(?P<bare>[^\s']+))"
+)
+_QUOTED_NAME = re.compile(r"(?P<role>[\w ]+?) '(?P<name>.+)'")
+_TEXTS = ("TextToType", "TextToSend", "Text", "Value", "OptionText", "Option", "ItemText", "MenuPath")
+_VERBS = tuple(
+    "Click PressButton PopulateTextField SetText SendKeys SelectMenuItem SetDropDown Drag SetCheckbox SetRadio "
+    "SelectTab SelectRadio ExpandCollapse Launch GoTo FocusTextField".split()
+)
+_READ_ONLY = ("Get", "Extract", "If", "Wait", "TakeScreenshot", "Hover")
 
 
 def title_of(value: Any) -> str | None:
@@ -39,18 +69,15 @@ class _RecordingReader(RowsReader):
     env = "web"
     untold = "the title of the recording"
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+        """A recording is titled."""
+        draft = super().start(path, row, number)
         draft.request = title_of(row.get("title") or row.get("name")) or ""
-        self.add(draft, row)
-        return {}
-
-    def add(self, draft: Draft, row: dict[str, Any]) -> None:
-        """Add the steps of a recording."""
-        raise NotImplementedError
+        return draft
 
 
 class ChromeRecorderReader(_RecordingReader):
-    """The JSON export of the Recorder panel of Chrome."""
+    """Chrome's Recorder: the last part of a selector is the control, those before it are around it."""
 
     name = "chrome-recorder"
     needs = ("title", "steps")
@@ -60,8 +87,7 @@ class ChromeRecorderReader(_RecordingReader):
         located = any(step.get("selectors") or step.get("type") in _NO_ACTION for step in steps)
         return "title" in row and located and {as_name(step.get("type")) for step in steps} <= _CHROME
 
-    def add(self, draft: Draft, row: dict[str, Any]) -> None:
-        """Each step that acts; the last part of its selector is the control, those before it are around it."""
+    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
         host = None
         for step in as_dicts(row.get("steps")):
             kind = as_name(step.get("type"))
@@ -72,9 +98,10 @@ class ChromeRecorderReader(_RecordingReader):
             name, role = _of_selectors([way[-1] for way in ways if way])
             around = _of_selectors([way[-2] for way in ways if len(way) > 1 and way[-2].startswith("aria/")])[0]
             draft.step(
-                _VERBS.get(kind, kind), control=name, control_type=role, within=around or None, application=host,
-                parameters={ours: step[key] for key, ours in _GIVEN.items() if step.get(key) is not None},
+                _CHROME_VERBS.get(kind, kind), control=name, control_type=role, within=around or None, application=host,
+                parameters={ours: step[key] for key, ours in _CHROME_GIVEN.items() if step.get(key) is not None},
             )  # fmt: skip
+        return {}
 
 
 class SeleniumIdeReader(_RecordingReader):
@@ -85,14 +112,13 @@ class SeleniumIdeReader(_RecordingReader):
     def is_row(self, row: dict[str, Any]) -> bool:
         return "commands" in row or any("commands" in test for test in as_dicts(row.get("tests")))
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The tests of a project."""
-        project = as_dict(load_document(path, problems))
+        project = as_dict(load_document(path, report.problems))
         for test in as_dicts(project.get("tests")):
             yield None, {"commands": [], **test, "url": project.get("url")}
 
-    def add(self, draft: Draft, row: dict[str, Any]) -> None:
-        """Each command that acts."""
+    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
         host = as_host(row.get("url"))
         for command in as_dicts(row.get("commands")):
             name, target, value = (as_name(command.get(key)) for key in ("command", "target", "value"))
@@ -106,6 +132,7 @@ class SeleniumIdeReader(_RecordingReader):
             else:
                 ways = [target, *(as_name(as_list(one)[0]) for one in as_list(command.get("targets")) if as_list(one))]
                 draft.step(name, control=_of_locators(ways), parameters={"text": value} if value else {}, **more)
+        return {}
 
 
 def _of_selectors(ways: list[str]) -> tuple[str, str]:
@@ -128,3 +155,119 @@ def _of_locators(ways: list[str]) -> str:
             if way.startswith(f"{kind}="):
                 return way.partition("=")[2]
     return ways[0] if ways else ""
+
+
+class StepsRecorderReader(RowsReader):
+    """A recording of Windows Steps Recorder, one run a file."""
+
+    name = "steps-recorder"
+    env = "windows"
+    untold = "a recording"
+
+    def recognises(self, found: Found) -> bool:
+        """True for a web archive that holds the recorded data."""
+        return found.suffix in (".mht", ".mhtml") and "<UserActionData>" in found.text
+
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        """The one recording of a web archive."""
+        data = read_bytes(path)
+        parts = (part.get_payload(decode=True) for part in email.message_from_bytes(data).walk())
+        page = next((part for part in parts if isinstance(part, bytes) and b"<UserActionData>" in part), data)
+        yield None, {"page": page.decode("utf-8", "replace")}
+
+    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+        for found in _ACTION.finditer(row["page"]):
+            _add_recorded(draft, _attributes(found["attributes"]), found["body"])
+        blank = sum(step.action_type == "type" for step in draft.steps)
+        message = f"what was typed in {blank} steps is not in it: Steps Recorder keeps no text"
+        return {"problems": [problem(draft.path, "E_TYPED_TEXT", message)] if blank else []}
+
+
+class PowerAutomateReader(RowsReader):
+    """A desktop flow of Power Automate as text (Robin), one run a file."""
+
+    name = "power-automate"
+    env = "windows"
+    untold = "a flow"
+
+    def recognises(self, found: Found) -> bool:
+        """True for a text of which two lines are actions of a desktop flow."""
+        wanted = found.suffix in (".robin", ".pad", ".txt") and found.path.is_file()
+        return wanted and len(_ROBIN.findall(found.text)) > 1
+
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        """The one flow of a file."""
+        yield None, {"text": read_text(path)}
+
+    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+        problems, site = [], None
+        for number, line in enumerate(row["text"].splitlines(), start=1):
+            if match := _CALL.match(line):
+                site = _add_call(draft, match, number, site)
+            elif line.strip().startswith(("IF ", "LOOP ", "SWITCH ", "CALL ")):
+                message = "a branch, a loop or a call of another flow: what stands in it is read as if done once"
+                problems.append(problem(draft.path, "E_BRANCH", message, number))
+        return {"problems": problems}
+
+
+def _add_recorded(draft: Draft, given: dict[str, str], body: str) -> None:
+    parts = {found["tag"]: html.unescape(found["text"]).strip() for found in _PART.finditer(body)}
+    description, action = parts.get("Description", ""), parts.get("Action", "").casefold()
+    window, keys = _IN.search(description), _KEYS.search(description)
+    pressed = keys["keys"].replace("...", " ").split() if keys and action == "keyboard input" else []
+    if match := _ON.search(description):
+        name, role = match["name"], match["role"]
+    else:  # the innermost element that has a name
+        level = next((_attributes(level["attributes"]) for level in _LEVEL.finditer(body)), {})
+        name, role = level.get("Name", ""), level.get("LocalizedControlType", "")
+    draft.step(
+        _RECORDED.get(action, "click" if "click" in action else action) or "unknown",
+        control=name,
+        control_type=role,
+        within=window["window"] if window else None,
+        parameters={"keys": pressed} if pressed else {},
+        observation=description,
+        application=given.get("FileName") or given.get("FileDescription"),
+    )
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {found["key"]: html.unescape(found["value"]) for found in _ATTRIBUTE.finditer(text)}
+
+
+def _add_call(draft: Draft, match: re.Match[str], line: int, site: str | None) -> str | None:
+    """Add an action of a flow; returns the site the flow is on after it."""
+    call = match["call"].split(".")[0]
+    given = {found["key"]: found["long"] or found["text"] or found["bare"] for found in _GIVEN.finditer(match["rest"])}
+    address = given.get("Url") or given.get("TabUrl")
+    site = as_host(address) or site
+    if call.startswith(_READ_ONLY) or (not call.startswith(_VERBS) and match["room"] != "MouseAndKeyboard"):
+        return site
+    window, (name, role) = _masked(match["rest"])
+    text = next((given[key] for key in _TEXTS if given.get(key)), None)
+    goes = bool(address) and not name
+    draft.step(
+        "navigate" if goes else call,
+        control=name,
+        control_type=role,
+        within=window,
+        parameters={"url": address} if goes else {"text": text.replace("\\'", "'")} if text else {},
+        application=site if match["room"] == "WebAutomation" else window,
+        line=line,
+    )
+    return site
+
+
+def _masked(rest: str) -> tuple[str | None, tuple[str, str]]:
+    """Window and control of `appmask['Window'][…]`, whose last part is such as `Button 'Save'`."""
+    found = _MASK.search(rest)
+    parts = [part.replace("\\'", "'") for part in _MASKED.findall(found["parts"])] if found else []
+    if not parts:
+        return None, ("", "")
+    return _quoted(parts[0])[0] if len(parts) > 1 else None, _quoted(parts[-1])
+
+
+def _quoted(name: str) -> tuple[str, str]:
+    """Name and role in `Window 'Untitled - Notepad'`; other texts are names."""
+    match = _QUOTED_NAME.fullmatch(name)
+    return (match["name"], match["role"].strip()) if match else (name, "")

@@ -1,7 +1,7 @@
 """What most formats share: a file of objects, one run each, in which the same things stand under other keys.
 
-A format of this kind is a class with tables of keys (`RowsReader`). The steps and outcomes of files that follow no
-fixed format are read under the names people commonly give them (`add_row`, `stated_outcome`).
+A format is a class with tables of keys (`RowsReader`) that says how a row becomes steps. A step in one of the usual
+shapes, under the names people commonly give its parts, is read by `steps_of_row`, whatever format it is from.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ufo_experience.schema import Around, Problem, Trajectory
+from ufo_experience.schema import Around, Trajectory
 from ufo_experience.traces.calls import (
+    ACTION,
     ARGUMENTS,
     TARGETS,
     Call,
@@ -25,10 +26,22 @@ from ufo_experience.traces.calls import (
 )
 from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
 from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.in_view import ListedControl, VisibleControls, around
+from ufo_experience.traces.in_view import ListedControl, around, in_view, listed_controls
 from ufo_experience.traces.lines import problem, records_of
-from ufo_experience.traces.tree import NameAt, names_of_calls
-from ufo_experience.traces.values import ALMOST_ONE, as_dict, as_list, as_name, first_key, first_name, first_of
+from ufo_experience.traces.tree import NameAt, marks_in, named_at, names_of_calls
+from ufo_experience.traces.values import (
+    ALMOST_ONE,
+    as_amount,
+    as_dict,
+    as_int,
+    as_lines,
+    as_list,
+    as_name,
+    first_key,
+    first_name,
+    first_of,
+    is_number,
+)
 
 TASK = (
     "task", "request", "goal", "instruction", "task_description", "query", "intent", "confirmed_task", "objective",
@@ -39,15 +52,14 @@ APPLICATION = ("application", "app", "application_name", "process_name", "app_na
 SESSION = ("session", "session_id", "run", "run_id", "episode_id", "episode", "trajectory_id", "task_id")
 STARTED = ("timestamp", "start_time", "started_at")
 
-_ACTION = ("action_type", "action", "function", "tool", "skill", "verb", "op", "operation", "tool_name", "action_name")
 _LOOSE_ACTION = ("type", "action_content", "name")  # an action only for an item of a list of steps
 _BESIDE = tuple("x y coordinate coordinates text value keys key url selector direction index ref app_name".split())
 _OBSERVATION = ("observation", "thought", "thinking", "reasoning", "state", "step_instruction", "description")
-_TIME = ("timestamp", "time", "created_at")
+_TIME = ("timestamp", "time", "created_at", "action_timestamp")
 _FAILED = ("failed", "failure", "error", "fail")
 _STEP_KEYS = frozenset(
     [
-        *(*_ACTION, *_LOOSE_ACTION, *TARGETS, *ARGUMENTS, *_BESIDE, *_OBSERVATION, *_TIME),
+        *(*ACTION, *_LOOSE_ACTION, *TARGETS, *ARGUMENTS, *_BESIDE, *_OBSERVATION, *_TIME),
         *(*APPLICATION, *SESSION, *TASK, "control_type", "within", "controls", "result", "error", "success", "agent"),
         *("cost", "is_password", "step", "step_number", "number", "source", "evaluated_by"),
     ]
@@ -56,14 +68,16 @@ _OUTCOMES = {**dict.fromkeys("success succeeded yes true pass passed".split(), T
 _OUTCOMES |= dict.fromkeys("failure failed no false fail".split(), False)
 _SUCCESS = ("success", "outcome", "is_successful", "successful", "is_success", "task_success", "passed")
 _JUDGES = ("evaluator", "user", "agent")
-MAX_IN_VIEW = 300  # controls of a step
+
+Row = tuple[int | None, dict[str, Any]]  # a run, or a step, with its line
 
 
 class RowsReader(ABC):
     """Reads files of objects, one run each. A format names its keys and says how a row becomes steps.
 
     `needs` are the keys a row has, `tasks` those that may hold the task; `agent` and `env` are those of every run.
-    `untold` begins the sentence for files that do not say their task ("a recording"); "" where all do.
+    `untold` begins the sentence for files that do not say their task ("a recording"), and runs of such a format
+    without a step are none; `wanted` says what such a file lacks.
     """
 
     name = ""
@@ -72,6 +86,7 @@ class RowsReader(ABC):
     agent = ""
     env = ""
     untold = ""
+    wanted = ""
 
     def is_row(self, row: dict[str, Any]) -> bool:
         """True for a row of this format."""
@@ -85,36 +100,41 @@ class RowsReader(ABC):
         """True when a row among the first has the keys of this format."""
         return any(isinstance(row, dict) and self.is_row(row) for value in found.values for row in as_list(value)[:5])
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The rows of a file, each with its line."""
-        return records_of(path, problems)
+        for line, row in records_of(path, report.problems):
+            if self.is_row(row):
+                yield line, row
+            else:
+                report.problems.append(problem(path, "E_UNKNOWN_LINE", "another kind of row", line))
+
+    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+        """The draft of a run, `number` from 1."""
+        key = run_key(path.stem, number, row)
+        return Draft(path, format=self.name, session=key, request=first_of(row, self.tasks))
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield one trajectory a row. Raises `DataError` when no row of it can be used."""
-        problems: list[Problem] = []
-        taken = number = 0
-        for line, row in self.runs(path, problems):
-            if not self.is_row(row):
-                problems.append(problem(path, "E_UNKNOWN_LINE", "another kind of row", line))
-                continue
-            request = first_of(row, self.tasks)
-            draft = Draft(path, format=self.name, session=run_key(path.stem, number + 1, row), request=request)
+        """Yield one trajectory a run. Raises `DataError` when nothing in it can be used."""
+        own, taken, number = ReadReport(), 0, 0
+        for _, row in self.runs(path, own):
+            draft = self.start(path, row, number + 1)
             ending = {"agent": self.agent or self.name, "env": self.env or None, **self.fill(draft, row)}
-            problems += ending.pop("problems", ())
-            if draft.steps or ending.get("plan") or not self.untold:
+            own.problems += ending.pop("problems", ())
+            if draft.steps or ending.get("plan") or ending.get("success") is not None or not self.untold:
                 number += 1
-                if self.untold and not draft.request:
-                    problems.append(no_task(path, self.untold))
-                new, taken = problems[taken:], len(problems)
+                if not draft.request:
+                    own.problems.append(no_task(draft.path, self.untold or "the run"))
+                new, taken = own.problems[taken:], len(own.problems)
                 yield draft.finish(**ending, problems=new)
-        report.problems += problems
-        if not number:
-            raise nothing_in(path, f"run of {self.name}", problems)
+        report.problems += own.problems
+        report.failed += own.failed
+        if not number and not own.failed:
+            raise nothing_in(path, self.wanted or f"run of {self.name}", own.problems)
 
 
 def has_any(row: Any, keys: tuple[str, ...]) -> bool:
     """True when a value is an object with one of these keys filled."""
-    return isinstance(row, dict) and first_of(row, keys) is not None
+    return isinstance(row, dict) and first_key(row, keys) is not None
 
 
 def lack_of(row: Any) -> str | None:
@@ -128,7 +148,7 @@ def lack_of(row: Any) -> str | None:
 
 def is_step(row: Any) -> bool:
     """True for an object that names an action, or that is a call of a tool."""
-    return has_any(row, _ACTION) or (has_any(row, ("name",)) and is_tool_call(row))
+    return has_any(row, ACTION) or (has_any(row, ("name",)) and is_tool_call(row))
 
 
 def is_item(row: Any) -> bool:
@@ -138,51 +158,66 @@ def is_item(row: Any) -> bool:
 
 
 def unknown_keys(row: Mapping[str, Any]) -> list[str]:
-    """Names in a step that `add_row` does not read."""
+    """Names in a step that `steps_of_row` does not read."""
     return [str(key) for key in row if key not in _STEP_KEYS]
 
 
-def add_row(draft: Draft, row: Any, *, line: int | None = None, application: Any = None) -> None:
-    """Add the steps a row describes: one, or as many as its source has calls.
+def add_row(
+    draft: Draft, row: Any, *, line: int | None = None, application: Any = None, agent: Any = None, **said: Any
+) -> None:
+    """Add the steps a row describes (`steps_of_row`)."""
+    for step in steps_of_row(row, **said):
+        named = {"application": step["application"] or application, "agent": step["agent"] or agent}
+        draft.step(**step | named, line=line)
+
+
+def steps_of_row(
+    row: Any, *, calls: Sequence[Call] | None = None, thought: Any = None, words: str = ""
+) -> Iterator[dict[str, Any]]:
+    """The steps a row describes as `Draft.step` takes them: one, or as many as its source has calls.
 
     `action` may be a name, source, or an object with its own name and arguments, the control a name or `{name, type,
-    within}`; `controls` are those in view before the step. A result that is a bare "failed", or `success: false`,
-    counts as an error.
+    within}`; `controls` are those in view before the step, a tree or a list of elements names places and marks. A
+    result that is a bare "failed", or `success: false`, counts as an error. What a format keeps elsewhere is given:
+    the `calls`, the `thought`, and the `words` that may name a control where they are more than the thought.
     """
-    found = as_dict(row)
-    record = found or {"action": row}
-    thought = first_of(record, _OBSERVATION)
+    record = as_dict(row) or {"action": row}
+    calls = _calls_of(record) if calls is None else calls
+    thought = first_of(record, _OBSERVATION) if thought is None else thought
     stated = first_of(record, TARGETS)
     beside = as_dict(stated)
     within = beside.get("within") or record.get("within")
-    for step in steps_of_calls(_calls_of(record), as_name(thought)):
-        name, role = named_control(stated) if stated is not None else (step.pop("control"), "")
-        kind = role or step.pop("control_type") or record.get("control_type")
-        draft.step(
-            **step | {"control": name, "control_type": kind, "observation": thought},
-            result=record.get("result"),
-            error=_error(record),
-            agent=record.get("agent"),
-            application=first_of(record, APPLICATION[:4]) or application,
-            timestamp=first_of(record, _TIME),
-            cost=record.get("cost"),
-            line=line,
-            in_view=_in_view(record.get("controls")),
-            within=within,
-            around=_around(record.get("controls"), as_name(name), as_name(kind), as_name(within)),
-            secret=beside.get("password") is True or record.get("is_password") is True,
-        )
+    listed = listed_controls(record.get("controls"), named_control)
+    marks = marks_in(record) if any(call.ref for call in calls) else {}
+    for step in steps_of_calls(calls, words or as_name(thought), named_at(record), marks):
+        name, role = named_control(stated) if stated is not None else (step["control"], "")
+        kind = role or step["control_type"] or record.get("control_type")
+        yield step | {
+            "control": name,
+            "control_type": kind,
+            "observation": thought,
+            "result": record.get("result"),
+            "error": _error(record),
+            "agent": record.get("agent"),
+            "application": first_of(record, APPLICATION[:4]),
+            "timestamp": first_of(record, _TIME),
+            "cost": record.get("cost"),
+            "in_view": in_view(listed),
+            "within": within,
+            "around": _around(listed, as_name(name), as_name(kind), as_name(within)),
+            "secret": beside.get("password") is True or record.get("is_password") is True,
+        }
 
 
 def steps_of_calls(
-    calls: Sequence[Call], words: str, at: NameAt | None = None, refs: Mapping[str, tuple[str, str]] | None = None
+    calls: Sequence[Call], words: str, at: NameAt | None = None, marks: Mapping[str, tuple[str, str]] | None = None
 ) -> Iterator[dict[str, Any]]:
     """The steps of calls as `Draft.step` takes them: each control named by the call itself, or by a table of marks.
 
     Where neither names it, the tree (`at`), the code's comments or the agent's words do, each with its confidence.
     """
     for call, mentioned in zip(calls, names_of_calls(calls, words, at), strict=True):
-        known = (refs or {}).get(call.ref, ("", ""))
+        known = (marks or {}).get(call.ref, ("", ""))
         control, role = take_target(call.arguments, call.name)
         yield {
             "action_type": call.name,
@@ -194,30 +229,17 @@ def steps_of_calls(
         }
 
 
-def _around(controls: Any, name: str, kind: str, within: str) -> Around | None:
-    """What stood around a control among those that a step lists as in view; None where it is not just one of them."""
-    listed = []
-    for number, one in enumerate(as_list(controls)[:MAX_IN_VIEW]):
-        states: dict[str, Any] = {
-            key: state for key in ("dialog", "checked") if isinstance(state := as_dict(one).get(key), bool)
-        }
-        place = as_name(as_dict(one).get("within")) or None
-        listed.append(ListedControl(str(number), *named_control(one), place, **states))
+def _around(listed: Sequence[ListedControl], name: str, kind: str, within: str) -> Around | None:
+    """What stood around a control among those in view; None where it is not just one of them."""
     own = [one for one in listed if name and one.name == name and (not kind or one.kind in (kind, ""))]
     own = [one for one in own if not within or one.within in (within, None)]
     found = around(listed, own[0].label, name) if len(own) == 1 else None
     return found[1] if found else None
 
 
-def _in_view(controls: Any) -> VisibleControls:
-    """Name and type of the controls a step lists as in view, each a name or an object."""
-    listed = [named_control(one) for one in as_list(controls)[:MAX_IN_VIEW]]
-    return frozenset((name[:200], role[:60]) for name, role in listed if name)
-
-
 def _calls_of(record: dict[str, Any]) -> list[Call]:
     """The actions of a row; arguments beside a bare name are its own."""
-    key = first_key(record, (*_ACTION, *_LOOSE_ACTION))
+    key = first_key(record, (*ACTION, *_LOOSE_ACTION))
     if key == "type" and is_tool_call(record):
         return calls_in(record)
     calls = calls_in(record[key]) if key else []
@@ -252,13 +274,28 @@ def stated_outcome(record: dict[str, Any]) -> dict[str, Any]:
     success = stated if isinstance(stated, bool) else _OUTCOMES.get(as_name(stated).casefold())
     judge = as_name(record.get("evaluated_by")).casefold()
     reward = record.get("reward")
-    if stated is None and _is_number(reward):
+    if stated is None and is_number(reward):
         success, judge = rewarded(reward), judge or "evaluator"
     return {
         "success": None if judge == "agent" else success,
         "evaluated_by": judge if judge in _JUDGES else "none",
         "score": record.get("score") if record.get("score") is not None else reward,
         "failure_reason": first_name(record, "failure_reason", "error") or None,
+    }
+
+
+def stated_ending(record: dict[str, Any]) -> dict[str, Any]:
+    """All a run in the plain format says of itself besides its steps, as `Draft.finish` takes it."""
+    seconds = as_amount(record.get("duration_seconds"))
+    return {
+        **stated_outcome(record),
+        "cost": record.get("cost"),
+        "tokens": as_int(record.get("tokens")),
+        "latency_ms": seconds * 1000 if seconds else None,
+        "plan": as_lines(record.get("plan")),
+        "agent": record.get("agent"),
+        "env": record.get("env"),
+        "started_at": first_of(record, STARTED),
     }
 
 
@@ -269,8 +306,4 @@ def judged_by_program(verdict: bool | None, score: Any = None, *, known: bool = 
 
 def rewarded(reward: Any) -> bool | None:
     """A reward comes from an environment: 1 is success, 0 or less is failure, anything else is unknown."""
-    return None if not _is_number(reward) else True if reward >= ALMOST_ONE else False if reward <= 0 else None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return None if not is_number(reward) else True if reward >= ALMOST_ONE else False if reward <= 0 else None

@@ -8,6 +8,7 @@ types, and of those only true, false, null and plain numbers.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH
-from ufo_experience.traces.lines import read_chunks
+from ufo_experience.traces.lines import open_utf8
 
 MAX_YAML = 16 << 20  # bytes
 MAX_NODES = 500_000
@@ -32,70 +33,64 @@ def load_yaml(path: Path, typed: str = "") -> dict[str, Any]:
     more than MAX_NODES nodes or for themselves, more than one document, more than MAX_DEPTH levels, anything that is
     no YAML.
     """
-    return parse_yaml(b"".join(read_chunks(path, max_bytes=MAX_YAML)), path, typed)
 
+    def refuse(reason: str, line: int | None = None) -> DataError:
+        return DataError(reason, file=str(path), line=line, code="E_YAML")
 
-def parse_yaml(data: bytes, path: Path, typed: str = "") -> dict[str, Any]:
-    """Read the bytes of one YAML mapping, from the file at `path`. Raises as `load_yaml`."""
     try:
-        node = yaml.compose(data.decode("utf-8"), Loader=yaml.SafeLoader)
+        with open_utf8(path, MAX_YAML) as stream:
+            node = yaml.compose(stream.read(MAX_YAML).decode("utf-8"), Loader=yaml.SafeLoader)
+        if node is None:
+            raise DataError("empty", file=str(path), code="E_EMPTY")
+        _size(node, {}, 0)
+    except _NodeError as fault:
+        raise refuse(fault.reason, fault.line) from fault
     except yaml.YAMLError as error:
         mark, reason = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
-        raise _refusal(path, f"not YAML we read: {reason}", mark.line + 1 if mark else None) from error
+        raise refuse(f"not YAML we read: {reason}", mark.line + 1 if mark else None) from error
     except (RecursionError, UnicodeDecodeError) as error:
-        reason = "nested too deep" if isinstance(error, RecursionError) else "not UTF-8"
-        raise _refusal(path, reason) from error
-    if node is None:
-        raise DataError("empty", file=str(path), code="E_EMPTY")
-    _size(node, path, {}, 0)
+        raise refuse("nested too deep" if isinstance(error, RecursionError) else "not UTF-8") from error
     value = _plain(node, typed, inside=False)
     if not isinstance(value, dict):
-        raise _refusal(path, "not a mapping")
+        raise refuse("not a mapping")
     return value
 
 
-def _size(node: Node, path: Path, sizes: dict[int, int], depth: int) -> int:
-    """How many nodes a node stands for with its aliases, each counted once; what must not be built is refused."""
-    line = node.start_mark.line + 1
+class _NodeError(Exception):
+    """A node that must not be built."""
+
+    def __init__(self, node: Node, reason: str) -> None:
+        super().__init__(reason)
+        self.reason, self.line = reason, node.start_mark.line + 1
+
+
+def _size(node: Node, sizes: dict[int, int], depth: int) -> int:
+    """How many nodes a node stands for with its aliases, each counted once. Raises `_NodeError`."""
     if sizes.get(id(node)) == 0:  # being counted
-        raise _refusal(path, "an alias stands for itself", line)
+        raise _NodeError(node, "an alias stands for itself")
     if depth > MAX_DEPTH:
-        raise _refusal(path, f"nested deeper than {MAX_DEPTH}", line)
+        raise _NodeError(node, f"nested deeper than {MAX_DEPTH}")
     if id(node) not in sizes:
-        if reason := _fault(node):
-            raise _refusal(path, reason, line)
         sizes[id(node)] = 0
-        total = 1 + sum(_size(child, path, sizes, depth + 1) for child in _children(node))
+        total = 1 + sum(_size(child, sizes, depth + 1) for child in _children(node))
         if total > MAX_NODES:
-            raise _refusal(path, f"aliases stand for more than {MAX_NODES} values", line)
+            raise _NodeError(node, f"aliases stand for more than {MAX_NODES} values")
         sizes[id(node)] = total
     return sizes[id(node)]
 
 
-def _fault(node: Node) -> str | None:
-    if node.tag not in _SAFE_TAGS:
-        return f"the tag {node.tag[:60]} is not allowed"
-    if isinstance(node, MappingNode):
-        keys = [key.value for key, _ in node.value if isinstance(key, ScalarNode)]
-        if len(keys) < len(node.value):
-            return "a key is no plain text"
-        twice = (
-            next((key for place, key in enumerate(keys) if key in keys[:place]), None)
-            if len({*keys}) < len(keys)
-            else None
-        )
-        return None if twice is None else f"the key {twice[:60]!r} stands twice"
-    return None
-
-
-def _refusal(path: Path, reason: str, line: int | None = None) -> DataError:
-    return DataError(reason, file=str(path), line=line, code="E_YAML")
-
-
 def _children(node: Node) -> list[Node]:
+    if node.tag not in _SAFE_TAGS:
+        raise _NodeError(node, f"the tag {node.tag[:60]} is not allowed")
     if isinstance(node, ScalarNode):
         return []
-    return [part for pair in node.value for part in pair] if isinstance(node, MappingNode) else list(node.value)
+    if not isinstance(node, MappingNode):
+        return list(node.value)
+    if not all(isinstance(key, ScalarNode) for key, _ in node.value):
+        raise _NodeError(node, "a key is no plain text")
+    if twice := [key for key, count in Counter(key.value for key, _ in node.value).items() if count > 1]:
+        raise _NodeError(node, f"the key {twice[0][:60]!r} stands twice")
+    return [part for pair in node.value for part in pair]
 
 
 def _plain(node: Node, typed: str, inside: bool) -> Any:

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.calls import arguments_of, calls_in
-from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
+from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
-from ufo_experience.traces.rows import TASK, steps_of_calls
+from ufo_experience.traces.rows import TASK, Row, RowsReader, steps_of_calls
 from ufo_experience.traces.values import as_dict, as_dicts, as_list, as_name, as_text, as_time, first_of, parse_literal
 
 # What a span says → its keys with all vendors; those of its attributes and its context are among them.
@@ -41,47 +40,42 @@ _OTLP = ("resourceSpans", "resource_spans")
 _Span = dict[str, Any]
 
 
-class SpansReader:
-    """Reads tracing exports; every trace in a file is a run."""
+class SpansReader(RowsReader):
+    """Tracing exports; every trace in which a tool is called is a run."""
 
     name = "spans"
+    untold = "the root of the trace"
+    wanted = "tool call"
 
     def recognises(self, found: Found) -> bool:
         """True for OTLP JSON, for runs with a `run_type`, and for observations of Langfuse."""
         return any(_is_export(as_dict(item)) for value in found.values for item in as_list(value)[:5])
 
-    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield one trajectory a trace. Raises `DataError` when no tool was called in any."""
-        problems: list[Problem] = []
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        """The spans of each trace in the order of their start."""
         traces: dict[str, list[_Span]] = {}
-        for _, record in records_of(path, problems):
+        for _, record in records_of(path, report.problems):
             for span in map(_span, _spans_of(record)):
                 traces.setdefault(span["trace"], []).append(span)
-        acting = {trace: spans for trace, spans in traces.items() if any(span["is_tool"] for span in spans)}
-        for number, (trace, spans) in enumerate(acting.items(), start=1):
-            yield _trajectory(path, trace, sorted(spans, key=lambda span: span["start"]), number, problems)
-        report.problems += problems
-        if not acting:
-            raise nothing_in(path, "tool call", problems)
+        for trace, spans in traces.items():
+            if any(span["is_tool"] for span in spans):
+                yield None, {"trace": trace, "spans": sorted(spans, key=lambda span: span["start"])}
 
+    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+        """The root may hold no input: then the first model call does."""
+        models = [span for span in row["spans"] if not (span["parent"] and span["is_tool"])]
+        asked = sorted(models, key=lambda span: bool(span["parent"]))
+        request = next((task for span in asked if (task := _task_of(span["given"]))), None)
+        return Draft(path, format=self.name, session=run_key(path.stem, number, row["trace"]), request=request)
 
-def _trajectory(path: Path, trace: str, spans: list[_Span], number: int, problems: list[Problem]) -> Trajectory:
-    # The root may hold no input: then the first model call does.
-    asked = sorted(
-        (span for span in spans if not (span["parent"] and span["is_tool"])), key=lambda span: bool(span["parent"])
-    )
-    request = next((task for span in asked if (task := _task_of(span["given"]))), None)
-    if not request:
-        problems.append(no_task(path, "the root of the trace"))
-    draft = Draft(path, format="spans", session=run_key(path.stem, number, trace), request=request)
-    for span in (span for span in spans if span["is_tool"]):
-        for step in steps_of_calls(calls_in({"name": span["name"], "arguments": arguments_of(span["given"])}), ""):
-            step["action_type"] = step["action_type"].rpartition("__")[2] or step["action_type"]
-            step |= {"result": as_text(span["back"]), "error": span["error"], "timestamp": as_time(span["start"])}
-            draft.step(**step)
-    verdict = next((span["score"] for span in spans if span["score"] is not None), None)
-    judged = "none" if verdict is None else "evaluator"
-    return draft.finish(success=verdict, evaluated_by=judged, agent="spans", problems=problems)
+    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+        for span in (span for span in row["spans"] if span["is_tool"]):
+            for step in steps_of_calls(calls_in({"name": span["name"], "arguments": arguments_of(span["given"])}), ""):
+                step["action_type"] = step["action_type"].rpartition("__")[2] or step["action_type"]
+                step |= {"result": as_text(span["back"]), "error": span["error"], "timestamp": as_time(span["start"])}
+                draft.step(**step)
+        verdict = next((span["score"] for span in row["spans"] if span["score"] is not None), None)
+        return {"success": verdict, "evaluated_by": "none" if verdict is None else "evaluator"}
 
 
 def _is_export(record: dict[str, Any]) -> bool:

@@ -1,7 +1,8 @@
-"""Which control stands at a place of the screen: from the accessibility tree a log keeps beside a step.
+"""Which control stands at a place of the screen, or under a mark: from the tree a log keeps beside a step.
 
-Trees come as XML (OSWorld), as lines of a table (`tag<TAB>name<TAB>text<TAB>position<TAB>size`), or as a list of
-elements with a box. The smallest named element that holds the place is the control.
+Trees come as XML (OSWorld), as lines of a table (`tag<TAB>name<TAB>text<TAB>position<TAB>size`), as a list of elements
+with a box, or as text with marks (`[12] button 'Save'`, `- button "Save" [ref=e12]`). The smallest named element that
+holds a place is the control.
 """
 
 from __future__ import annotations
@@ -13,13 +14,20 @@ from typing import Any
 
 from ufo_experience.traces.calls import Call
 from ufo_experience.traces.naming import Named, cells_in, name_each
-from ufo_experience.traces.values import as_dict, as_dicts, as_list, first_name, first_of
+from ufo_experience.traces.values import as_dict, as_dicts, as_list, first_name, first_of, is_number
 
-_TREES = ("accessibility_tree", "a11y_tree", "linearized_accessibility_tree", "ui_elements", "elements", "marks")
+_LISTS = ("ui_elements", "elements", "marks")
+_TREES = ("accessibility_tree", "a11y_tree", "linearized_accessibility_tree", *_LISTS)
+_MARKED = ("axtree", "axtree_pruned", "axtree_txt", "accessibility_tree", "observation", "obs", "snapshot")
 _TAG = re.compile(r"<(?P<tag>[\w:.-]+)(?P<attributes>(?:\s+[\w:.-]+=(?:\"[^\"]*\"|'[^']*'))+)")
 _ATTRIBUTE = re.compile(r"(?<![\w:.-])(?P<key>[\w:.-]+)=(?:\"(?P<one>[^\"]*)\"|'(?P<two>[^']*)')")
-_PAIR = re.compile(r"\(?\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*\)?")
-_BOUNDS = re.compile(r"\[(\d+),(\d+)\]\[(\d+),(\d+)\]")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_MARK = re.compile(
+    r"\[(?P<id>[\w-]+)\] (?P<role>[A-Za-z][\w ]{0,60}?) (?P<quote>['\"])(?P<name>.{1,500}?)(?P=quote)(?=,|\s*$)", re.M
+)
+_REF = re.compile(
+    r"^[^\S\n]*- '?(?P<role>[a-z]+)(?: \"(?P<name>(?:[^\"\\]|\\.)*)\")?[^\n]*?\[ref=(?P<ref>\w+)\]", re.MULTILINE
+)
 _NAMES = (
     "name", "text", "content_description", "content-desc", "contentDescription", "label", "hint_text", "tooltip",
     "title", "resource_name", "resource-id", "resource_id", "description",
@@ -27,6 +35,7 @@ _NAMES = (
 _ROLES = ("role", "class_name", "className", "class", "tag", "type", "control_type")
 _BOXES = ("bbox_pixels", "bbox", "bounds", "rect", "rectangle", "box", "boundsInScreen", "bounding_box")
 _CORNERS = (("left", "top", "right", "bottom"), ("x_min", "y_min", "x_max", "y_max"))
+_SIZED = ("x", "y", "width", "height")
 _PLACES = ("coordinate", "coordinates", "position", "point")
 _COLUMNS = ("tag", "name", "text", "position", "size")
 _MOVES = re.compile("(?i)scroll|move")
@@ -36,6 +45,7 @@ MAX_ELEMENTS = 5_000
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 Element = tuple[Box, str, str]
 NameAt = Callable[[float, float], Named | None]
+Marks = dict[str, tuple[str, str]]  # name and role of elements by their marks
 
 
 def named_at(row: dict[str, Any]) -> NameAt | None:
@@ -45,6 +55,25 @@ def named_at(row: dict[str, Any]) -> NameAt | None:
             if found := list(elements_in(holder.get(key))):
                 return lambda x, y, found=found: _smallest(found, x, y)  # type: ignore[misc]
     return None
+
+
+def marks_in(row: dict[str, Any]) -> Marks:
+    """The elements of a screen by the marks it gives them: in a text, or by their number in a list."""
+    for holder in (row, as_dict(row.get("state"))):
+        texts = (text[:MAX_TREE] for key in _MARKED if isinstance(text := holder.get(key), str))
+        if found := next((marks for text in texts if (marks := marks_of_text(text))), None):
+            return found
+        if listed := first_of(holder, _LISTS):
+            return {str(place): name_and_role(one) for place, one in enumerate(as_dicts(listed)[:MAX_ELEMENTS])}
+    return {}
+
+
+def marks_of_text(text: str) -> Marks:
+    """The elements a text marks: `[12] button 'Save'`, or `- button "Save" [ref=e12]`."""
+    if "[ref=" in text:
+        refs = ((found["ref"], found["name"] or "", found["role"]) for found in _REF.finditer(text))
+        return {ref: (name.replace('\\"', '"'), role) for ref, name, role in refs if name}
+    return {found["id"]: (found["name"], found["role"]) for found in _MARK.finditer(text)}
 
 
 def elements_in(tree: Any) -> Iterator[Element]:
@@ -91,7 +120,7 @@ def place_of(call: Call) -> tuple[float, float] | None:
     given = call.arguments
     pair: Any = [given.get("x"), given.get("y")] if given.get("x") is not None else first_of(given, _PLACES)
     pair = [pair.get("x"), pair.get("y")] if isinstance(pair, dict) else pair
-    if isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, int | float) for one in pair):
+    if isinstance(pair, list) and len(pair) == 2 and all(map(is_number, pair)):
         return float(pair[0]), float(pair[1])
     return None
 
@@ -145,29 +174,28 @@ def _of_objects(nodes: list[Any]) -> Iterator[Element]:
             waiting += [child for child in as_dicts(node.get(key)) if child][::-1]
 
 
+def _numbers(text: str, count: int) -> list[float]:
+    """The numbers of a text such as `(12, 40)` or `[0,0][9,9]` when it has just so many."""
+    found = [float(one) for one in _NUMBER.findall(text[:200])]
+    return found if len(found) == count else []
+
+
 def _sized(corner: str, size: str) -> Box | None:
-    first, second = _PAIR.fullmatch(corner), _PAIR.fullmatch(size)
-    if not first or not second:
-        return None
-    left, top = float(first[1]), float(first[2])
-    return left, top, left + float(second[1]), top + float(second[2])
+    first, second = _numbers(corner, 2), _numbers(size, 2)
+    return (first[0], first[1], first[0] + second[0], first[1] + second[1]) if first and second else None
 
 
 def _box(value: Any) -> Box | None:
-    if isinstance(value, str) and (match := _BOUNDS.fullmatch(value.strip())):
-        value = [float(one) for one in match.groups()]
+    """A box given as text with its corners, as a list, or as an object with corners or a size."""
+    if isinstance(value, str):
+        value = _numbers(value, 4)
     if isinstance(value, dict):
-        listed = next(([value[key] for key in keys] for keys in _CORNERS if value.keys() >= {*keys}), None)
-        if listed is None and value.keys() >= {"x", "y", "width", "height"}:
-            return _box_of_size(*(value[key] for key in ("x", "y", "width", "height")))
-        value = listed
-    if isinstance(value, list) and len(value) == 4 and all(isinstance(one, int | float) for one in value):
+        corners = next(([value[key] for key in keys] for keys in _CORNERS if value.keys() >= {*keys}), None)
+        sized: list[Any] = [value.get(key) for key in _SIZED]
+        if corners is None and all(map(is_number, sized)):
+            corners = [*sized[:2], sized[0] + sized[2], sized[1] + sized[3]]
+        value = corners
+    if isinstance(value, list) and len(value) == 4 and all(map(is_number, value)):
         left, top, right, bottom = map(float, value)
         return left, top, right, bottom
-    return None
-
-
-def _box_of_size(x: Any, y: Any, width: Any, height: Any) -> Box | None:
-    if all(isinstance(one, int | float) for one in (x, y, width, height)):
-        return float(x), float(y), float(x + width), float(y + height)
     return None

@@ -13,8 +13,7 @@ In a session of several rounds "no" falls on a round by the same rule as on a su
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,8 @@ from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.in_view import around
-from ufo_experience.traces.ufo_lines import HOSTS, LogEntry, release_of
+from ufo_experience.traces.in_view import around, in_view
+from ufo_experience.traces.ufo_lines import HOSTS, SKIPPED, LogEntry, release_of
 from ufo_experience.traces.ufo_session import (
     CLAIMS,
     EVALUATION,
@@ -39,7 +38,6 @@ from ufo_experience.traces.ufo_session import (
 )
 
 _SYSTEMS = {"LinuxAgent": "linux", "MobileAgent": "android"}
-_LOCATOR = ("id", "name")
 
 
 class UfoReader:
@@ -61,27 +59,70 @@ class UfoReader:
             found = f"{log.bad_lines} of its lines cannot be read" if log.bad_lines else "no record in it"
             raise DataError(f"no step of UFO found: {found}", file=str(log.path), code="E_EMPTY")
         for session in log.sessions:
-            yield from _trajectories(log, session)
+            yield from _Teller(log, session).trajectories()
 
 
-def _trajectories(log: UfoLog, session: UfoSession) -> Iterator[Trajectory]:
-    """The sub-tasks and the whole request of each round of a session."""
-    known = {id(entry): list(_steps_of(entry, session)) for entry in session.entries}
-    problems = _problems_of(log, session)
-    rounds, followed = session.rounds(), _followed_task(session)
-    if followed:
-        rounds = [session.entries]
-    for entries in rounds:
-        request = followed or next((e.request for e in entries if e.request), "")
-        told = partial(_trajectory, log, session, known, problems, request)
-        goes_on = entries is not rounds[-1]
-        subtasks = [subtask for subtask in subtasks_of(entries) if subtask.text]
-        only = len(subtasks) == 1 and len(rounds) == 1
-        for subtask in [] if followed or _is_all(subtasks, entries) else subtasks:
-            success = _success(session, only or not subtask.finished)
-            yield told(subtask.entries, subtask.text, success, goes_on or subtask is not subtasks[-1])
-        ended = not entries[-1].failed and entries[-1].status in CLAIMS
-        yield told(entries, None, _success(session, len(rounds) == 1 or not ended), goes_on)
+class _Teller:
+    """Tells the sub-tasks and the whole request of each round of a session."""
+
+    def __init__(self, log: UfoLog, session: UfoSession) -> None:
+        self.log, self.session = log, session
+        self.steps = {id(entry): list(_steps_of(entry, session)) for entry in session.entries}
+        self.problems = _problems_of(log, session)
+        self.verdict = session.evaluation.success if session.evaluation else None
+        self.followed = _followed_task(session)
+
+    def trajectories(self) -> Iterator[Trajectory]:
+        """Sub-tasks first, then their round; of a followed plan the whole only."""
+        rounds = [self.session.entries] if self.followed else self.session.rounds()
+        for entries in rounds:
+            goes_on = entries is not rounds[-1]
+            request = self.followed or next((entry.request for entry in entries if entry.request), "")
+            subtasks = [one for one in subtasks_of(entries) if one.text]
+            alone = len(subtasks) == 1 and len(rounds) == 1
+            for one in [] if self.followed or _says_all(subtasks, request) else subtasks:
+                success = self._success(alone or not one.finished)
+                yield self._tell(request, one.entries, one.text, success, goes_on or one is not subtasks[-1])
+            ended = not entries[-1].failed and entries[-1].status in CLAIMS
+            yield self._tell(request, entries, None, self._success(len(rounds) == 1 or not ended), goes_on)
+
+    def _success(self, to_blame: bool) -> bool | None:
+        return None if self.verdict is False and not to_blame else self.verdict
+
+    def _tell(
+        self, request: str, entries: list[LogEntry], subtask: str | None, success: bool | None, goes_on: bool
+    ) -> Trajectory:
+        log, session = self.log, self.session
+        in_folder = log.path.name == RESPONSE
+        folder = log.path.parent.name
+        release = next((entry.release for entry in entries if entry.role != "error"), entries[0].release)
+        key = run_key(folder if in_folder else log.path.stem, session.number, session.first)
+        draft = Draft(log.path, format=f"ufo-{release}", session=key, request=request, subtask=subtask)
+        for entry in entries:
+            draft.application(entry.application)
+            for step in self.steps[id(entry)]:
+                draft.step(**step)
+        judged = session.evaluation if subtask is None or success is not None else None
+        judged = judged if judged and judged.complete else None
+        claimed = any(entry.status in CLAIMS for entry in entries)
+        reason = session.evaluation.reason if session.evaluation and success is False else None
+        agent = _agent(entries)
+        return draft.finish(
+            success=success,
+            evaluated_by="evaluator" if judged else "agent" if claimed else "none",
+            judge=judged.judge if judged else None,
+            failure_reason=entries[-1].error if success is None else reason,
+            score=judged.score if judged and success is not None else None,
+            **_spent(entries),
+            plan=_plan(session, entries),
+            agent=agent,
+            env=_SYSTEMS.get(agent, "windows"),
+            started_at=folder if in_folder else None,
+            sources=[log.path.with_name(EVALUATION)] if session.evaluation and not session.entries[-1].verdict else [],
+            complete=goes_on or session.complete,
+            truncated=log.truncated and session is log.sessions[-1],
+            problems=self.problems,
+        )
 
 
 def _followed_task(session: UfoSession) -> str:
@@ -93,67 +134,23 @@ def _followed_task(session: UfoSession) -> str:
     return "" if not asked or asked.startswith("[") or known or len(session.rounds()) < 2 else asked
 
 
-def _success(session: UfoSession, to_blame: bool) -> bool | None:
-    verdict = session.evaluation.success if session.evaluation else None
-    return None if verdict is False and not to_blame else verdict
+def _says_all(subtasks: list[SubTask], request: str) -> bool:
+    """True where the one sub-task of a round is its request, word for word: the whole tells of it."""
+    first, *others = [" ".join((text or "").casefold().split()) for text in (request, *(one.text for one in subtasks))]
+    return others == [first]
 
 
-def _trajectory(
-    log: UfoLog,
-    session: UfoSession,
-    known: dict[int, list[dict[str, Any]]],
-    problems: list[Problem],
-    request: str,
-    entries: list[LogEntry],
-    subtask: str | None,
-    success: bool | None,
-    goes_on: bool,
-) -> Trajectory:
-    name = log.path.parent.name if log.path.name == RESPONSE else log.path.stem
-    release = next((entry.release for entry in entries if entry.role != "error"), entries[0].release)
-    key = run_key(name, session.number, session.first)
-    draft = Draft(log.path, format=f"ufo-{release}", session=key, request=request, subtask=subtask)
-    for entry in entries:
-        draft.application(entry.application)
-        for step in known[id(entry)]:
-            draft.step(**step)
-    judged = session.evaluation if subtask is None or success is not None else None
-    judged = judged if judged and judged.complete else None
-    claimed = any(entry.status in CLAIMS for entry in entries)
-    return draft.finish(
-        success=success,
-        evaluated_by="evaluator" if judged else "agent" if claimed else "none",
-        judge=judged.judge if judged else None,
-        failure_reason=_reason(session, entries, success),
-        score=judged.score if judged and success is not None else None,
-        **_spent(entries),
-        plan=_plan(session, entries),
-        agent=_agent(entries),
-        env=_SYSTEMS.get(_agent(entries), "windows"),
-        started_at=log.path.parent.name if log.path.name == RESPONSE else None,
-        sources=[log.path.with_name(EVALUATION)] if session.evaluation and not session.entries[-1].verdict else [],
-        complete=goes_on or session.complete,
-        truncated=log.truncated and session is log.sessions[-1],
-        problems=problems,
-    )
-
-
-def _spent(entries: Sequence[LogEntry]) -> dict[str, Any]:
+def _spent(entries: list[LogEntry]) -> dict[str, Any]:
     """What the entries cost in money, tokens and time; the time only where all tell it."""
-    costs, tokens = ([v for v in (getattr(e, name) for e in entries) if v is not None] for name in ("cost", "tokens"))
+    costs = [entry.cost for entry in entries if entry.cost is not None]
+    tokens = [entry.tokens for entry in entries if entry.tokens is not None]
     times = [entry.seconds for entry in entries if entry.role != "error"]
+    known = [time for time in times if time is not None]
     return {
         "cost": round(sum(costs), 9) if costs else None,
         "tokens": sum(tokens) if tokens else None,
-        "latency_ms": None if None in times else 1000 * sum(time for time in times if time is not None),
+        "latency_ms": 1000 * sum(known) if len(known) == len(times) else None,
     }
-
-
-def _reason(session: UfoSession, entries: list[LogEntry], success: bool | None) -> str | None:
-    """The evaluator's reason for a "no"; for a run nobody judged, the error it stopped with."""
-    if success is False and session.evaluation:
-        return session.evaluation.reason
-    return entries[-1].error if success is None else None
 
 
 def _plan(session: UfoSession, entries: list[LogEntry]) -> tuple[str, ...]:
@@ -162,38 +159,24 @@ def _plan(session: UfoSession, entries: list[LogEntry]) -> tuple[str, ...]:
     return next((plan for plan in chain((entry.plan for entry in entries), views) if plan), ())
 
 
-def _is_all(subtasks: Sequence[SubTask], entries: list[LogEntry]) -> bool:
-    """True where the one sub-task of a round is its request, word for word: the whole tells of it."""
-    request = next((entry.request for entry in entries if entry.request), "")
-    texts = [" ".join(text.casefold().split()) for text in (request, *(one.text or "" for one in subtasks))]
-    return len(texts) == 2 and texts[0] == texts[1]
-
-
 def _steps_of(entry: LogEntry, session: UfoSession) -> Iterator[dict[str, Any]]:
     """Each executed or attempted action as the arguments of `Draft.step`; the first has what the model call cost."""
     view = session.views.get(-1 if entry.step is None else entry.step, StepView())
-    in_words = view.in_words() if entry.role == "app" else ""
-    seen = view.seen() if entry.role == "app" else frozenset()
+    acting = entry.role == "app"
     for number, action in enumerate(entry.actions):
-        arguments = dict(action.arguments)
-        if entry.release == "v3" and "id" in arguments:  # without an id, a name is a real argument
-            arguments = {key: value for key, value in arguments.items() if key not in _LOCATOR}
-        within, place = around(view.listed, action.label, action.control) or ("", None)
-        yield {
-            "action_type": action.function,
-            "control": action.control,
-            "control_type": action.control_type or view.type_of(action.label, action.control),
-            "parameters": arguments,
-            "observation": entry.observation or in_words,
-            "result": action.result or ("skipped" if action.skipped else None),
-            "error": action.error,
+        step = {name: value for name, value in action.items() if name not in ("label", "status")}
+        label, control, error = action["label"], action["control"], action["error"] or ""
+        within, place = around(view.listed, label, control) or ("", None)
+        yield step | {
+            "control_type": action["control_type"] or view.type_of(label, control),
+            "observation": entry.observation or (view.in_words() if acting else ""),
+            "result": action["result"] or ("skipped" if error.startswith(SKIPPED) else None),
             "agent": _agent([entry]),
             "application": entry.application,
             "cost": entry.cost if number == 0 else None,
             "line": entry.line,
-            "secret": action.secret,
-            "in_view": seen,
-            "within": within or action.within,
+            "in_view": in_view(view.listed) if acting else frozenset(),
+            "within": within or action["within"],
             "around": place,
         }
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.schema import NOT_EXECUTED, Problem
+from ufo_experience.schema import NOT_EXECUTED
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.files import Found
+from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import problem
-from ufo_experience.traces.rows import RowsReader
+from ufo_experience.traces.rows import Row, RowsReader
 from ufo_experience.traces.safe_yaml import load_yaml
 from ufo_experience.traces.ufo_session import evaluation_of
 from ufo_experience.traces.values import as_amount, as_dict, as_dicts, as_lines, as_list, as_name, as_text, first_name
@@ -35,14 +35,14 @@ class UfoYamlReader(RowsReader):
         """True for a YAML file with UFO's `example:` entries."""
         return found.suffix in (".yaml", ".yml") and bool(_MARKS.search(found.text))
 
-    def runs(self, path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The entries that are examples."""
         for key, value in load_yaml(path, typed="Args").items():
             entry = as_dict(value)
             if key.startswith("example") and as_dict(entry.get("example")) and first_name(entry, "request", "Sub-task"):
                 yield None, entry
             else:
-                problems.append(problem(path, "E_ENTRY", f"{key[:60]!r} is not an example with a request"))
+                report.problems.append(problem(path, "E_ENTRY", f"{key[:60]!r} is not an example with a request"))
 
     def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
         example, applications = as_dict(row.get("example")), [as_name(name) for name in as_list(row.get("app_list"))]

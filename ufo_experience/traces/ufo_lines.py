@@ -14,8 +14,9 @@ The release is told line by line, as a re-used task name appends to the same fil
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from ufo_experience.traces.values import (
@@ -24,11 +25,10 @@ from ufo_experience.traces.values import (
     as_dicts,
     as_int,
     as_lines,
-    as_list,
     as_name,
     as_text,
     first_name,
-    parse_literal,
+    first_of,
     short_object,
 )
 
@@ -39,25 +39,7 @@ _ERROR_KEYS = {"step", "status", "response", "error"}
 _EXECUTION_FAILED = re.compile(r"^An error occurred|doesn't have a method named")
 
 
-@dataclass
-class LoggedAction:
-    """An action as logged. `error` None means it worked; it starts with SKIPPED when it was never tried."""
-
-    function: str
-    arguments: dict[str, Any] = field(default_factory=dict)
-    control: str = ""
-    control_type: str = ""
-    label: str = ""
-    result: str = ""
-    error: str | None = None
-    status: str | None = None
-    secret: bool = False
-    within: str = ""
-
-    @property
-    def skipped(self) -> bool:
-        """True when the action was not tried."""
-        return self.error is not None and self.error.startswith(SKIPPED)
+Action = dict[str, Any]  # what `Draft.step` takes; beside it the `label` of its control, and the action's own `status`
 
 
 @dataclass
@@ -78,7 +60,7 @@ class LogEntry:
     application: str | None = None
     observation: str = ""
     plan: tuple[str, ...] = ()
-    actions: list[LoggedAction] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
     error: str | None = None
     cost: float | None = None
     tokens: int | None = None
@@ -89,43 +71,49 @@ class LogEntry:
     @property
     def failed(self) -> bool:
         """True when the step, or one of its actions, did not work."""
-        return bool(self.error) or self.status == "ERROR" or any(action.error is not None for action in self.actions)
+        return bool(self.error) or self.status == "ERROR" or any(one["error"] is not None for one in self.actions)
 
 
 def _name_or_none(value: Any) -> str | None:
     return as_name(value) or None
 
 
-# What a line says → how it is read. Under which key it stands is another table for each family of releases.
-_FIELDS: dict[str, Callable[[Any], Any]] = {
-    "agent": as_name, "step": as_int, "counter": as_int, "round": lambda value: as_int(value) or 0,
-    "request": as_text, "application": _name_or_none, "observation": as_name, "subtask": _name_or_none,
-    "subtask_index": as_int, "plan": as_lines, "cost": as_amount, "tokens": as_int, "seconds": as_amount,
-    "error": _name_or_none, "run": as_text,
-}  # fmt: skip
-_PASCAL: dict[str, tuple[str, ...]] = {
-    "agent": ("Agent",), "step": ("Step",), "counter": ("Step",), "round": ("Round",), "request": ("Request",),
-    "application": ("Application",), "observation": ("Observation", "Thought", "observation", "thought"),
-    "subtask": ("Subtask",), "subtask_index": ("SubtaskIndex",), "plan": ("Plan",), "cost": ("Cost",),
-    "seconds": ("total_time_cost",),
-}  # fmt: skip
-# v3 writes neither observation nor thought; `result` is what the agent itself says of the step.
-_V3: dict[str, tuple[str, ...]] = {
-    "agent": ("agent_name", "agent_type"), "step": ("session_step", "step"), "counter": ("round_step", "session_step"),
-    "round": ("round_num",), "request": ("request",), "application": ("app_root", "application"),
-    "observation": ("observation", "thought", "comment", "result"), "subtask": ("subtask",), "plan": ("plan",),
-    "cost": ("llm_cost", "cost"), "tokens": ("tokens",), "seconds": ("total_time",), "error": ("last_error",),
-}  # fmt: skip
-_GUI360: dict[str, tuple[str, ...]] = {
-    "step": ("step_id",), "counter": ("step_id",), "request": ("request",), "application": ("app_domain",),
-    "run": ("execution_id",), "subtask": ("subtask",), "observation": ("observation", "thought"),
-}  # fmt: skip
+# What a line says → how it is read, and its keys in all releases. v3 writes neither observation nor thought: `result`
+# is what the agent itself says of the step.
+_FIELDS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
+    "agent": (as_name, ("Agent", "agent_name", "agent_type")),
+    "step": (as_int, ("Step", "session_step", "step_id", "step")),
+    "counter": (as_int, ("Step", "round_step", "session_step", "step_id")),
+    "round": (as_int, ("Round", "round_num")),
+    "request": (as_text, ("Request", "request")),
+    "application": (_name_or_none, ("Application", "app_root", "application", "app_domain")),
+    "observation": (as_name, ("Observation", "Thought", "observation", "thought", "comment", "result")),
+    "subtask": (_name_or_none, ("Subtask", "subtask")),
+    "subtask_index": (as_int, ("SubtaskIndex",)),
+    "plan": (as_lines, ("Plan", "plan")),
+    "cost": (as_amount, ("Cost", "llm_cost", "cost")),
+    "tokens": (as_int, ("tokens",)),
+    "seconds": (as_amount, ("total_time_cost", "total_time")),
+    "error": (_name_or_none, ("last_error",)),
+    "run": (as_text, ("execution_id",)),
+}
 
 
 def read_entry(line: int, record: dict[str, Any]) -> LogEntry:
     """Turn a record into a `LogEntry`; a record of no known release gets the role "unknown"."""
     release = release_of(record)
-    return _READERS.get(release, _pascal)(line, record, release) if release else LogEntry(line, "unknown", "unknown")
+    if release is None:
+        return LogEntry(line, "unknown", "unknown")
+    if release == "error":
+        step = as_int(record.get("step"))
+        return LogEntry(line, release, "error", step=step, status=_status(record), error=as_text(record["error"]))
+    entry = LogEntry(line, release, "app", status=_status(record))
+    flat = {**as_dict(record["step"]), **record} if release == "gui360" else record
+    for name, (read, keys) in _FIELDS.items():
+        said = (read(flat.get(key)) for key in keys)
+        setattr(entry, name, next((value for value in said if value not in (None, "", ())), getattr(entry, name)))
+    {"v3": _add_v3, "gui360": _add_gui360}.get(release, _add_pascal)(entry, record)
+    return entry
 
 
 def release_of(record: Any) -> str | None:
@@ -147,159 +135,100 @@ def release_of(record: Any) -> str | None:
     return "v1" if "AgentStep" in record or "RoundStep" in record else "v0.0.1"
 
 
-def _fields(record: Mapping[str, Any], keys: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    return {name: _read(record, name, places) for name, places in keys.items()} | {"status": _status(record)}
-
-
-def _read(record: Mapping[str, Any], name: str, places: tuple[str, ...]) -> Any:
-    """A field of a line: what the first of its keys says that says anything."""
-    read = _FIELDS[name]
-    return next((value for key in places if (value := read(record.get(key))) not in (None, "", ())), read(None))
-
-
-def _status(record: Mapping[str, Any]) -> str | None:
+def _status(record: dict[str, Any]) -> str | None:
     """The status as UFO compares it: trimmed, in capitals; None when there is none."""
     value = record.get("Status", record.get("status"))
     return value.strip().upper() if isinstance(value, str) else None
 
 
-def _is_password(item: dict[str, Any]) -> bool:
-    """True when the log flags a control as a password field."""
-    return any(key.replace("_", "").casefold() == "ispassword" and value is True for key, value in item.items())
-
-
-def _v3(line: int, record: dict[str, Any], release: str) -> LogEntry:
-    """v3: keys in snake case; the same keys from every agent but the host."""
-    host = record.get("agent_type") in HOSTS
-    entry = LogEntry(line, release, "host" if host else "app", **_fields(record, _V3))
+def _add_v3(entry: LogEntry, record: dict[str, Any]) -> None:
+    """Keys in snake case; the same keys from every agent but the host."""
     listed = record.get("action")
-    entry.actions = [_v3_action(item) for item in as_dicts(listed) if as_name(item.get("function")) not in _NO_ACTION]
-    if host:
-        entry.application, entry.subtask = first_name(record, "application", "app_root") or None, None
+    entry.actions = _actions(as_dicts(listed))
+    if record.get("agent_type") in HOSTS:
+        entry.role, entry.subtask = "host", None
+        entry.application = first_name(record, "application", "app_root") or None
     elif isinstance(listed, dict) or record.get("status") is None:
         entry.error = entry.error or "the step failed before its action was done"
         for action in entry.actions:
-            action.error = action.error or entry.error
-    return entry
+            action["error"] = action["error"] or entry.error
 
 
-def _v3_action(item: dict[str, Any]) -> LoggedAction:
-    arguments, target, outcome = (as_dict(item.get(key)) for key in ("arguments", "target", "result"))
-    status, failure = as_name(outcome.get("status")), None
-    if status in ("failure", "error"):
-        failure = first_name(outcome, "error", "result") or "failed"
-    elif status in ("skipped", "none"):
-        failure = SKIPPED + (as_name(outcome.get("error")) or "not executed")
-    return LoggedAction(
-        as_name(item.get("function")),
-        short_object(arguments),
-        control=as_name(target.get("name")) or as_name(arguments.get("name")),
-        control_type=as_name(target.get("type")),
-        label=as_name(target.get("id")) or as_name(arguments.get("id")),
-        result=as_text(outcome.get("result")),
-        error=failure,
-        status=_status(item),
-        secret=_is_password(item) or _is_password(target),
-        within=as_name(target.get("within")),
-    )
+def _add_gui360(entry: LogEntry, record: dict[str, Any]) -> None:
+    """A row of the GUI-360 data set; `run` groups the rows of one execution. FINISH ends a sub-task only."""
+    step = as_dict(record["step"])
+    status = _status(step) or ""
+    entry.agent, entry.verdict = "AppAgent", as_dict(record.get("evaluation")) or None
+    entry.status = {"FINISH": "CONTINUE", "OVERALL_FINISH": "FINISH"}.get(status, status or None)
+    entry.actions = _actions([as_dict(step.get("action"))])
 
 
-def _gui360(line: int, record: dict[str, Any], release: str) -> LogEntry:
-    """A row of the GUI-360 data set; `run` groups the rows of one execution."""
-    step = as_dict(record.get("step"))
-    entry = LogEntry(line, release, "app", **_fields({**step, **record}, _GUI360))
-    entry.agent, entry.verdict, status = "AppAgent", as_dict(record.get("evaluation")) or None, _status(step)
-    # FINISH ends a sub-task only, OVERALL_FINISH the run.
-    entry.status = {"FINISH": "CONTINUE", "OVERALL_FINISH": "FINISH"}.get(status or "", status)
-    item = as_dict(step.get("action"))
-    if (function := as_name(item.get("function"))) not in _NO_ACTION:
-        given = item.get("args")
-        arguments = short_object(parse_literal(given) if isinstance(given, str) else given)
-        control = first_name(item, "control_text", "control_test")
-        entry.actions = [LoggedAction(function, arguments, control, as_name(item.get("control_type")))]
-    return entry
-
-
-def _error_line(line: int, record: dict[str, Any], release: str) -> LogEntry:
-    step = as_int(record.get("step"))
-    error = as_text(record["error"])
-    return LogEntry(line, release, "error", step=step, counter=step, status=_status(record), error=error)
-
-
-def _pascal(line: int, record: dict[str, Any], release: str) -> LogEntry:
-    """v0.0.1 to v2: keys in PascalCase."""
-    agent = record.get("Agent")
-    role = "host" if agent in HOSTS or (agent == "AppAgent" and release == "v0.0.1") else "app"
-    entry = LogEntry(line, release, role, **_fields(record, _PASCAL), error=_phase_error(record))
-    if role == "host":
-        entry.subtask = entry.subtask_index = None
+def _add_pascal(entry: LogEntry, record: dict[str, Any]) -> None:
+    """v0.0.1 to v2: keys in PascalCase. The host's own results say nothing of the action."""
+    entry.error = _phase_error(record)
+    if entry.agent in HOSTS or (entry.agent == "AppAgent" and entry.release == "v0.0.1"):
+        entry.role, entry.subtask, entry.subtask_index = "host", None, None
     listed = record.get("Action")
     if isinstance(listed, list) and (listed or not entry.error):
-        entry.actions = _listed_actions(record, listed, role)
+        entry.actions = _actions(as_dicts(listed), as_dicts(record.get("ControlLog")))
+        for action in entry.actions if entry.role == "host" else []:
+            action["error"] = None
     else:
         entry.actions = _flat_action(record, entry)
     if entry.status is None and record.get("ActionList"):
-        entry.status = next((action.status for action in reversed(entry.actions) if not action.skipped), None)
-    return entry
+        tried = (one["status"] for one in reversed(entry.actions) if not (one["error"] or "").startswith(SKIPPED))
+        entry.status = next(tried, None)
 
 
-def _flat_action(record: dict[str, Any], entry: LogEntry) -> list[LoggedAction]:
+def _actions(items: list[dict[str, Any]], controls: Sequence[dict[str, Any]] = ()) -> list[Action]:
+    """The actions of a line, each with its control, which v2 keeps in a list beside them."""
+    found = [_action(item, control or {}) for item, control in zip_longest(items, controls[: len(items)])]
+    return [action for action in found if action["action_type"] not in _NO_ACTION]
+
+
+def _action(item: dict[str, Any], control: dict[str, Any]) -> Action:
+    target, outcome = as_dict(item.get("target")) or control, as_dict(first_of(item, ("result", "Results")))
+    given = short_object(first_of(item, ("arguments", "Args", "args")))
+    # v3 mixes the locator into the arguments; without an id, a name is a real argument.
+    located = given if "arguments" in item else {}
+    name = first_name(item, "ControlText", "control_text", "control_test") or first_name(target, "name", "control_name")
+    status, reason = as_name(outcome.get("status")), as_name(outcome.get("error"))
+    error = None
+    if status in ("failure", "error"):
+        error = reason or as_name(outcome.get("result")) or "failed"
+        error = SKIPPED + error if error.startswith("Early stop") else error
+    elif status in ("skipped", "none") or ("status" in outcome and not status):
+        error = SKIPPED + (reason or "not executed")
+    return {
+        "action_type": first_name(item, "function", "Function"),
+        "parameters": {key: value for key, value in given.items() if "id" not in located or key not in ("id", "name")},
+        "control": name or as_name(located.get("name")),
+        "control_type": first_name(target, "type", "control_type") or as_name(item.get("control_type")),
+        "within": as_name(target.get("within")),
+        "result": as_text(first_of(outcome, ("result", "return_value"))),
+        "error": error,
+        "secret": _is_password(item) or _is_password(target),
+        "label": as_name(item.get("ControlLabel")) or as_name(target.get("id")) or as_name(located.get("id")),
+        "status": _status(item),
+    }
+
+
+def _flat_action(record: dict[str, Any], entry: LogEntry) -> list[Action]:
     """The one action of a line that has its parts at the top level."""
-    control = as_name(record.get("ControlText"))
-    function, arguments = as_name(record.get("Function")), short_object(record.get("Args"))
+    action = _action(record, {})
     if entry.role == "host":
-        function, arguments = "set_focus" if control else "", {}
+        action |= {"action_type": "set_focus" if action["control"] else "", "parameters": {}}
         if record.get("ActionType") == "Bash":
-            function, arguments = "run_shell", {"command": as_text(record.get("Bash"))}
-    if function in _NO_ACTION or entry.status == "SCREENSHOT":
+            action |= {"action_type": "run_shell", "parameters": {"command": as_text(record.get("Bash"))}}
+    if action["action_type"] in _NO_ACTION or entry.status == "SCREENSHOT":
         return []
     result = as_text(record.get("Results"))
-    failure = entry.error or (result if _EXECUTION_FAILED.search(result) else None)
-    if failure is None and entry.status == "ERROR":
-        failure = "the step ended with status ERROR"
+    error = entry.error or (result if _EXECUTION_FAILED.search(result) else None)
+    if error is None and entry.status == "ERROR":
+        error = "the step ended with status ERROR"
     if as_name(record.get("UserConfirm")).casefold() == "no":
-        failure = SKIPPED + "the user did not allow it"
-    action = LoggedAction(
-        function,
-        arguments,
-        control,
-        control_type=as_name(record.get("control_type")),
-        label=as_name(record.get("ControlLabel")),
-        result="" if failure else result,
-        error=failure,
-        secret=_is_password(record),
-    )
-    return [action]
-
-
-def _listed_actions(record: dict[str, Any], listed: list[Any], role: str) -> list[LoggedAction]:
-    """v1.2.1 and v2: a list of actions, each with its own result."""
-    controls = as_list(record.get("ControlLog"))
-    found = []
-    for number, item in enumerate(map(as_dict, listed)):
-        control = as_dict(controls[number]) if number < len(controls) else {}
-        outcome = as_dict(item.get("Results"))
-        action = LoggedAction(
-            as_name(item.get("Function")),
-            short_object(item.get("Args")),
-            control=as_name(item.get("ControlText")) or as_name(control.get("control_name")),
-            control_type=as_name(control.get("control_type")),
-            label=as_name(item.get("ControlLabel")),
-            result=as_text(outcome.get("return_value")),
-            # A host line keeps the agent's status there, which says nothing about the action.
-            error=_listed_error(outcome) if role == "app" else None,
-            status=_status(item),
-            secret=_is_password(item) or _is_password(control),
-        )
-        found += [action] if action.function not in _NO_ACTION else []
-    return found
-
-
-def _listed_error(outcome: dict[str, Any]) -> str | None:
-    status, reason = as_name(outcome.get("status")), as_name(outcome.get("error"))
-    if status == "error":
-        return SKIPPED + reason if reason.startswith("Early stop") else reason or "failed"
-    return SKIPPED + "not executed" if status == "" and outcome else None
+        error = SKIPPED + "the user did not allow it"
+    return [action | {"error": error, "result": "" if error else result}]
 
 
 def _phase_error(record: dict[str, Any]) -> str | None:
@@ -307,13 +236,10 @@ def _phase_error(record: dict[str, Any]) -> str | None:
     found = record.get("error")
     if not isinstance(found, dict):
         return as_name(found) or None
-    return (
-        "; ".join(f"{phase}: {as_text(as_dict(item).get('message') or item)}" for phase, item in found.items()) or None
-    )
+    told = (f"{phase}: {as_text(as_dict(item).get('message') or item)}" for phase, item in found.items())
+    return "; ".join(told) or None
 
 
-_READERS: dict[str, Callable[[int, dict[str, Any], str], LogEntry]] = {
-    "error": _error_line,
-    "v3": _v3,
-    "gui360": _gui360,
-}
+def _is_password(item: dict[str, Any]) -> bool:
+    """True when the log flags a control as a password field."""
+    return any(key.replace("_", "").casefold() == "ispassword" and value is True for key, value in item.items())

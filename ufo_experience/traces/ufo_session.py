@@ -6,7 +6,7 @@ only place where v3 keeps the controls in view and the plan; v1.2.1 prints some 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -14,16 +14,15 @@ from typing import Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Judge, Problem
-from ufo_experience.traces.in_view import ListedControl, VisibleControls
+from ufo_experience.traces.in_view import ListedControl, listed_controls
 from ufo_experience.traces.lines import JsonLines, problem
 from ufo_experience.traces.ufo_lines import LogEntry, read_entry
-from ufo_experience.traces.values import as_amount, as_dict, as_dicts, as_int, as_lines, as_list, as_name, first_name
+from ufo_experience.traces.values import as_amount, as_dict, as_int, as_lines, as_name, first_name
 
 RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
 MAX_ENTRY = 8 << 20  # bytes of a line
 MAX_REQUEST_LOG = 1 << 33  # images are dropped while reading; what is left of a longer one fits no session we keep
 MAX_ENTRIES = 50_000
-MAX_CONTROLS = 300
 MAX_IN_WORDS = 12
 CLAIMS = ("FINISH", "ALLFINISH")
 _GOING_ON = ("CONTINUE", "ASSIGN", "SWITCH", "SCREENSHOT", "APP_SELECTION")
@@ -32,31 +31,28 @@ _VERDICTS = {"yes": True, "no": False}
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One judgement. `complete` is the evaluator's word, None where its line could not be read.
+    """One judgement; `success` is None for "unsure", for any other word and where its line could not be read.
 
     UFO's evaluator is a language model; a session of ours may say that a program judged.
     """
 
-    complete: str | None = None
+    success: bool | None = None
+    complete: bool = False  # it says something
     reason: str = ""
     judge: Judge = "model"
     score: float | None = None
     request: str = ""
 
-    @property
-    def success(self) -> bool | None:
-        """True for "yes", False for "no", None for "unsure", for any other word and for an unreadable line."""
-        return _VERDICTS.get(self.complete or "")
-
 
 def evaluation_of(record: dict[str, Any]) -> Evaluation:
     """Read one judgement."""
-    score = as_amount(record.get("score", record.get("evaluation_score")))
+    word, score = as_name(record.get("complete")).casefold(), record.get("score", record.get("evaluation_score"))
     return Evaluation(
-        complete=as_name(record.get("complete")).casefold(),
+        success=_VERDICTS.get(word),
+        complete=bool(word),
         reason=as_name(record.get("reason")),
         judge="program" if record.get("judge") == "program" else "model",
-        score=score if score is not None and score <= 1 else None,
+        score=as_amount(score),
         request=as_name(record.get("request")),
     )
 
@@ -72,19 +68,12 @@ class StepView:
         """The type of a control the log line names only by its label; empty when the names differ."""
         return next((one.kind for one in reversed(self.listed) if one.label == label and one.name == name), "")
 
-    def seen(self) -> VisibleControls:
-        """Name and type of each control in view."""
-        return frozenset((one.name, one.kind) for one in self.listed)
-
     def in_words(self) -> str:
         """The first controls in view as one line, for logs that keep no observation."""
         by_label = {one.label: one for one in self.listed}.values()
         shown = [f"{one.name} ({one.kind})" if one.kind else one.name for one in by_label if one.name]
         more = f" and {len(shown) - MAX_IN_WORDS} more" if len(shown) > MAX_IN_WORDS else ""
         return f"Controls in view: {', '.join(shown[:MAX_IN_WORDS])}{more}" if shown else ""
-
-
-Views = dict[int, StepView]
 
 
 @dataclass
@@ -108,7 +97,7 @@ class UfoSession:
     first: dict[str, Any]
     entries: list[LogEntry] = field(default_factory=list)
     evaluation: Evaluation | None = None
-    views: Views = field(default_factory=dict)
+    views: dict[int, StepView] = field(default_factory=dict)
     torn: bool = False
 
     @property
@@ -146,6 +135,10 @@ class UfoLog:
     problems: list[Problem] = field(default_factory=list)
     truncated: bool = False
 
+    def note(self, path: Path, code: str, message: str, line: int | None = None) -> None:
+        """Keep what could not be used."""
+        self.problems.append(problem(path, code, message, line))
+
 
 def read_log(path: Path) -> UfoLog:
     """Read a session folder, or one file of UFO lines, without judging it.
@@ -160,16 +153,13 @@ def read_log(path: Path) -> UfoLog:
     if folder and file.is_symlink():
         raise DataError("is a link; links are not followed", file=str(file), code="E_LINK")
     log = UfoLog(file)
-    lines = JsonLines(file, max_line=MAX_ENTRY)
-    _add_sessions(log, lines)
-    log.problems += lines.problems
-    log.bad_lines = len(lines.bad_lines)
-    if log.sessions:
-        log.sessions[-1].torn = lines.torn
-    if folder and _is_own(folder / EVALUATION, log):
-        _add_evaluations(log, folder / EVALUATION)
-    if folder and _is_own(folder / REQUEST, log):
-        _add_views(log, folder / REQUEST)
+    _add_sessions(log)
+    for name, add in ((EVALUATION, _add_evaluations), (REQUEST, _add_views)):
+        beside = file.with_name(name)
+        if folder and beside.is_symlink():  # a log folder must not lead us to read other files
+            log.note(beside, "E_LINK", "is a link; links are not followed")
+        elif folder and beside.is_file():
+            add(log, beside)
     for session in log.sessions:
         if verdict := session.entries[-1].verdict:  # GUI-360 rows carry the judgement of their run themselves
             session.evaluation = evaluation_of(verdict)
@@ -191,8 +181,8 @@ def subtasks_of(entries: list[LogEntry]) -> list[SubTask]:
     return found
 
 
-def _add_sessions(log: UfoLog, lines: JsonLines) -> None:
-    count = 0
+def _add_sessions(log: UfoLog) -> None:
+    lines, count = JsonLines(log.path, max_line=MAX_ENTRY), 0
     for number, record in lines:
         count += 1
         if count > MAX_ENTRIES:
@@ -200,18 +190,19 @@ def _add_sessions(log: UfoLog, lines: JsonLines) -> None:
         entry = read_entry(number, record)
         if entry.role == "unknown":
             keys = ", ".join(sorted(record)[:20])[:200]
-            message = f"no known UFO release; keys: {keys}"
-            log.problems.append(problem(lines.path, "E_UNKNOWN_LINE", message, number))
+            log.note(log.path, "E_UNKNOWN_LINE", f"no known UFO release; keys: {keys}", number)
             continue
         if not log.sessions or _starts_anew(log.sessions[-1].entries, entry):
             log.sessions.append(UfoSession(len(log.sessions) + 1, record))
         log.sessions[-1].entries.append(entry)
     for session in log.sessions:
         _join_error_lines(session.entries)
+        session.torn = lines.torn and session is log.sessions[-1]
     if count > MAX_ENTRIES:
         log.truncated = True
-        message = f"{count} records; those after the first {MAX_ENTRIES} were left out"
-        log.problems.append(problem(lines.path, "E_TOO_MANY", message))
+        log.note(log.path, "E_TOO_MANY", f"{count} records; those after the first {MAX_ENTRIES} were left out")
+    log.problems += lines.problems
+    log.bad_lines = len(lines.bad_lines)
 
 
 def _starts_anew(entries: list[LogEntry], entry: LogEntry) -> bool:
@@ -221,10 +212,8 @@ def _starts_anew(entries: list[LogEntry], entry: LogEntry) -> bool:
     numbered = [known for known in entries[-8:] if known.counter is not None and known.role != "error"]
     if entry.counter is None or entry.role == "error" or not numbered:
         return False
-    last = numbered[-1]
-    if (entry.round, entry.counter) == (0, 0) == (last.round, last.counter):
-        return True
-    return entry.round < last.round or (entry.round == last.round and entry.counter < (last.counter or 0))
+    here, last = (entry.round, entry.counter), (numbered[-1].round, numbered[-1].counter or 0)
+    return here == last == (0, 0) or here < last
 
 
 def _join_error_lines(entries: list[LogEntry]) -> None:
@@ -234,51 +223,31 @@ def _join_error_lines(entries: list[LogEntry]) -> None:
         if entry.role == "app" and entry.step in reasons and not entry.failed:
             entry.error = reasons[entry.step] or "the step has an error line"
             for action in entry.actions:
-                action.error = entry.error
-
-
-def _is_own(path: Path, log: UfoLog) -> bool:
-    """Tell whether a file is there and no link: a log folder must not lead us to read other files."""
-    if path.is_symlink():
-        log.problems.append(problem(path, "E_LINK", "is a link; links are not followed"))
-        return False
-    return path.is_file()
+                action["error"] = entry.error
 
 
 def _add_evaluations(log: UfoLog, path: Path) -> None:
-    lines = JsonLines(path, several_lines=True)
-    found = {number: evaluation_of(record) for number, record in lines}
-    log.problems += lines.problems
-    evaluations = [found.get(number, Evaluation()) for number in sorted([*found, *lines.bad_lines])]
-    given = _assign(evaluations, [session.ended_in_error for session in log.sessions])
-    for session, evaluation in zip(log.sessions, given, strict=True):
-        session.evaluation = evaluation
-    if left := len(evaluations) - sum(evaluation is not None for evaluation in given):
-        message = f"{left} judgement(s) fit none of the {len(given)} session(s) for certain and were not used"
-        log.problems.append(problem(path, "E_EVALUATIONS", message))
-
-
-def _assign(evaluations: list[Evaluation], ended_in_error: Sequence[bool]) -> list[Evaluation | None]:
     """Give each session its judgement, in order.
 
     UFO does not evaluate a session that ended in an error. Where the numbers do not fit either way, only the last
     judgement is given, to the last session; the others stay unknown rather than be guessed.
     """
-    given: list[Evaluation | None] = [None] * len(ended_in_error)
-    judged = [place for place, failed in enumerate(ended_in_error) if not failed]
-    if len(evaluations) == len(ended_in_error):
-        return [*evaluations]
-    if len(evaluations) == len(judged):
-        for place, evaluation in zip(judged, evaluations, strict=True):
-            given[place] = evaluation
-    elif evaluations and given:
-        given[-1] = evaluations[-1]
-    return given
+    lines = JsonLines(path, several_lines=True)
+    read = {number: evaluation_of(record) for number, record in lines}
+    log.problems += lines.problems
+    found = [read.get(number, Evaluation()) for number in sorted([*read, *lines.bad_lines])]
+    judged = [session for session in log.sessions if not session.ended_in_error]
+    takers = next((some for some in (log.sessions, judged) if len(some) == len(found)), log.sessions[-1:])
+    for session, evaluation in zip(reversed(takers), reversed(found), strict=False):
+        session.evaluation = evaluation
+    if left := len(found) - len(takers[: len(found)]):
+        message = f"{left} judgement(s) fit none of the {len(log.sessions)} session(s) for certain and were not used"
+        log.note(path, "E_EVALUATIONS", message)
 
 
 def _add_views(log: UfoLog, path: Path) -> None:
-    lines = JsonLines(path, max_line=MAX_ENTRY, max_file=MAX_REQUEST_LOG, several_lines=True, images=False)
-    found: list[Views] = []
+    lines = JsonLines(path, max_line=MAX_ENTRY, max_file=MAX_REQUEST_LOG, several_lines=True)
+    found: list[dict[int, StepView]] = []
     last = -1
     for step, view in _views(lines):
         if not found or step < last:
@@ -291,7 +260,7 @@ def _add_views(log: UfoLog, path: Path) -> None:
             session.views = views
     elif found:
         message = f"holds {len(found)} run(s), {RESPONSE} {len(log.sessions)}; its controls and plans were not used"
-        log.problems.append(problem(path, "E_REQUEST_LOG", message))
+        log.note(path, "E_REQUEST_LOG", message)
 
 
 def _views(lines: JsonLines) -> Iterator[tuple[int, StepView]]:
@@ -300,18 +269,9 @@ def _views(lines: JsonLines) -> Iterator[tuple[int, StepView]]:
         if step is not None:  # `control_info` since v1.2.1, `control_items` before; in a host entry these are windows
             merged = as_dict(record.get("control_info_recording")).get("merged_controls_info")
             listed = record.get("control_info") or record.get("control_items") or merged or record.get("os_info")
-            controls = as_dicts(as_list(listed)[:MAX_CONTROLS])
-            yield step, StepView(tuple(map(listed_control, controls)), as_lines(record.get("plan")))
+            yield step, StepView(listed_controls(listed, _named, ("id", "label")), as_lines(record.get("plan")))
 
 
-def listed_control(item: dict[str, Any]) -> ListedControl:
-    """A control in view as a mapping says it."""
-    dialog, checked = item.get("dialog"), item.get("checked")
-    return ListedControl(
-        label=as_name(item.get("id", item.get("label"))),
-        name=first_name(item, "name", "control_text")[:200],
-        kind=first_name(item, "type", "control_type")[:60],
-        within=as_name(item.get("within")) or None,
-        dialog=dialog if isinstance(dialog, bool) else None,
-        checked=checked if isinstance(checked, bool) else None,
-    )
+def _named(item: Any) -> tuple[str, str]:
+    one = as_dict(item)
+    return first_name(one, "name", "control_text"), first_name(one, "type", "control_type")

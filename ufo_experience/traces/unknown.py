@@ -14,11 +14,10 @@ from ufo_experience.traces.values import as_dict, as_list, as_name
 UNKNOWN = "not a trace of a known format"
 _SHOWN = 40
 _EXAMPLE = '{"task": "…", "application": "…", "steps": [{"action": "click", "control": "Save", "parameters": {}}]}'
-_RENAMED = (  # a field of ours, and parts of names under which files have it
-    ("task", ("task", "goal", "instruction", "intent", "objective", "query", "prompt", "title", "question", "request")),
-    ("action", ("action", "op", "event", "command", "verb", "tool", "function", "type", "kind")),
-    ("control", ("control", "target", "element", "selector", "widget", "node", "label", "button", "name")),
-)
+# A field of ours, and parts of names under which files have it.
+_TASK = ("task", "goal", "instruction", "intent", "objective", "query", "prompt", "title", "question", "request")
+_ACTION = ("action", "op", "event", "command", "verb", "tool", "function", "type", "kind")
+_CONTROL = ("control", "target", "element", "selector", "widget", "node", "label", "button", "name")
 _HINTS = {
     ".har": "a HAR file holds network requests, not what a person did; record with Chrome's Recorder instead",
     ".pkl": "a pickle can run code and is never opened; export it as JSON",
@@ -29,7 +28,6 @@ _HINTS = {
     ".tar": "unpack it and give the folder",
     ".7z": "unpack it and give the folder",
 }
-
 _CLOUD_FLOW = (
     "the definition of a cloud flow of Power Automate: calls of connectors, nothing done on a screen; of a desktop "
     "flow copy the actions out of the designer and save them as .robin"
@@ -64,15 +62,11 @@ def _example(record: dict[str, Any]) -> str:
     """A run in the plain format, with the values the file has under other names."""
     listed = next((value for value in record.values() if isinstance(value, list) and as_dict((value or [0])[0])), [])
     step = as_dict(listed[0]) if listed else record
-    task = _value(record, "task") or "what was to be done"
-    made = {"action": _value(step, "action") or "click", "control": _value(step, "control") or "Save"}
+    made = {"action": _value(step, _ACTION) or "click", "control": _value(step, _CONTROL) or "Save"}
+    task = _value(record, _TASK) or "what was to be done"
     return json.dumps({"task": task, "steps": [made, "…"]}, ensure_ascii=False)
 
 
-def _value(record: dict[str, Any], ours: str) -> str:
-    parts = next(parts for name, parts in _RENAMED if name == ours)
-    for part in parts:
-        for key, value in record.items():
-            if part in str(key).casefold() and isinstance(value, str) and value.strip():
-                return as_name(value)[:_SHOWN]
-    return ""
+def _value(record: dict[str, Any], parts: tuple[str, ...]) -> str:
+    texts = {str(key).casefold(): as_name(value) for key, value in record.items() if isinstance(value, str)}
+    return next((text[:_SHOWN] for part in parts for key, text in texts.items() if part in key and text), "")

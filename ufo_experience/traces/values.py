@@ -22,22 +22,18 @@ ALMOST_ONE = 0.999  # a score of 1 that was computed
 _NO_IMAGE = 1024  # characters
 _IMAGE = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/]{1024,}={0,2}")
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
-_TIMES = (
-    (re.compile(r"\d{8}@\d{6}"), "%Y%m%d@%H%M%S"),
-    (re.compile(r"\d{8}@\d{7,12}"), "%Y%m%d@%H%M%S%f"),
-    (re.compile(r"\d{4}(-\d\d){5}"), "%Y-%m-%d-%H-%M-%S"),
-    (re.compile(r"\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d-\d{6}"), "%Y-%m-%d_%H-%M-%S-%f"),
-)
-
-
-def first_of(row: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    """The value of the first of these keys that has one."""
-    return next((row[key] for key in keys if row.get(key) not in _EMPTY), None)
+_STAMPS = ("%Y%m%d@%H%M%S", "%Y%m%d@%H%M%S%f", "%Y-%m-%d-%H-%M-%S", "%Y-%m-%d_%H-%M-%S-%f")  # in names of files
 
 
 def first_key(row: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
     """The first of these keys that has a value."""
     return next((key for key in keys if row.get(key) not in _EMPTY), None)
+
+
+def first_of(row: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    """The value of the first of these keys that has one."""
+    key = first_key(row, keys)
+    return None if key is None else row[key]
 
 
 def first_name(row: Mapping[str, Any], *keys: str) -> str:
@@ -95,44 +91,53 @@ def as_host(value: Any) -> str | None:
 
 def as_int(value: Any) -> int | None:
     """A whole number, also as text; None for anything else, booleans included."""
-    if isinstance(value, bool):
-        return None
     if isinstance(value, str) and value.strip().lstrip("-").isdecimal() and len(value) < 19:
         return int(value)
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return int(value)
-    return value if isinstance(value, int) and abs(value) < 1e15 else None
+    if not is_number(value) or abs(value) >= 1e15 or int(value) != value:
+        return None
+    return int(value)
 
 
 def as_amount(value: Any) -> float | None:
     """A finite number of at least 0; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
     try:
-        number = float(value)
+        number = float(value) if is_number(value) else math.nan
     except OverflowError:
         return None
     return number if math.isfinite(number) and number >= 0 else None
 
 
+def is_number(value: Any) -> bool:
+    """True for a number, which a boolean is not."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
 def as_time(value: Any) -> datetime | None:
     """A moment: ISO 8601, seconds since 1970, or the stamps agents put into file names; naive ones are UTC."""
     try:
-        if isinstance(value, datetime):
-            return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if is_number(value):
             return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, tz=timezone.utc)
-        if isinstance(value, str):
-            return _time_of_text(value.strip())
+        moment = _time_of_text(value.strip()) if isinstance(value, str) else value
+        if not isinstance(moment, datetime):
+            return None
+        return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
     except (ValueError, OverflowError, OSError):
         return None
-    return None
 
 
-def _time_of_text(text: str) -> datetime:
-    form = next((form for shape, form in _TIMES if shape.fullmatch(text)), None)
-    moment = datetime.strptime(text, form) if form else datetime.fromisoformat(text.replace("Z", "+00:00"))
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+def _time_of_text(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        found = (_stamped(text, form) for form in _STAMPS)
+        return next((moment for moment in found if moment), None)
+
+
+def _stamped(text: str, form: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, form)
+    except ValueError:
+        return None
 
 
 def parse_literal(text: str) -> Any:

@@ -11,21 +11,6 @@ from ufo_experience.integrations.formats.task_experience import require
 from ufo_experience.schema import Experience, Trust, validate
 
 
-def to_triple(experience: Experience) -> dict[str, Any]:
-    """State, action and outcome as plain dicts without empty fields, and `metadata` to find the record again."""
-    return {
-        "state": experience.state.model_dump(mode="json", exclude_defaults=True),
-        "action": experience.action.model_dump(mode="json", exclude_defaults=True),
-        "outcome": experience.outcome.model_dump(mode="json", exclude_defaults=True),
-        "metadata": {
-            "id": experience.id,
-            "salience": experience.salience,
-            "episode_id": experience.episode_id,
-            "created_at": experience.created_at.isoformat(),
-        },
-    }
-
-
 def from_triple(
     state: Mapping[str, Any],
     action: Mapping[str, Any],

@@ -1,0 +1,67 @@
+"""A judge whose answers come from a file: whoever has a language model at hand can be the judge.
+
+    with asking(FILE) as judge: …      its questions are collected, and written to FILE, each once
+    with answering(FILE) as judge: …   questions are answered from FILE
+
+Both ask through the real client; a server on this machine takes the place of the model's. A question is
+`{"id", "messages"}`, the messages as the product sends them. An answer is `{"id", "same": [numbers]}`, or
+`{"id", "text"}` with what the model said, word for word. A question without an answer counts as one the judge failed.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from tests.openai_stub import OpenAIStub
+from ufo_experience.errors import ServiceError
+from ufo_experience.retrieve.judge import OpenAIJudge
+from ufo_experience.service import Access, Service
+
+NO_ANSWER = ""
+
+
+@contextmanager
+def asking(path: Path) -> Iterator[OpenAIJudge]:
+    """Say no to every question, and write all of them: in no order that tells which have an answer."""
+    asked: dict[str, dict[str, Any]] = {}
+
+    def note(body: dict[str, Any]) -> object:
+        if body["messages"]:
+            asked[question_id(body)] = {"id": question_id(body), "messages": body["messages"]}
+        return {"same": []}
+
+    with _judge(note) as judge:
+        yield judge
+    lines = [json.dumps(one, ensure_ascii=False) for _, one in sorted(asked.items())]
+    random.Random(0).shuffle(lines)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+@contextmanager
+def answering(path: Path) -> Iterator[OpenAIJudge]:
+    """Answer every question from the file."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    said = {row["id"]: row["text"] if "text" in row else json.dumps({"same": row["same"]}) for row in rows}
+    with _judge(lambda body: said.get(question_id(body), NO_ANSWER)) as judge:
+        yield judge
+
+
+def question_id(body: dict[str, Any]) -> str:
+    """The same for the same messages."""
+    return blake2b(json.dumps(body["messages"]).encode(), digest_size=8).hexdigest()
+
+
+@contextmanager
+def _judge(chat: Callable[[dict[str, Any]], object]) -> Iterator[OpenAIJudge]:
+    with OpenAIStub(chat=chat) as stub:
+        service = Service(Access(base_url=stub.url))
+        with suppress(ServiceError):
+            service.chat([], timeout=60)  # loads the client: the first question has its five seconds to itself
+        yield OpenAIJudge("by-file", service)
+        service.close()
