@@ -1,8 +1,9 @@
 """`python -m benchmarks run`: procedures learned from one demonstration each, carried out for other values.
 
 Four applications in a real Chromium: Django's administration site, Trac, the contacts of Flask-AppBuilder, and the
-desktop of `benchmarks.steps`. A demonstration walks the known way of a task once. Then `memory.run` does the same task with other values, without a
-model; the database, or the state of the page, is the judge. The harm list asks for what the known way does not do.
+desktop of `benchmarks.steps`. A demonstration walks the known way of a task once. Then `memory.run` does the same task
+with other values, without a model; the database, or the state of the page, is the judge. The harm list asks for what
+the known way does not do.
 """
 
 from __future__ import annotations
