@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -44,7 +44,6 @@ from tests.openai_stub import (
 from ufo_experience import Embedder, ExperienceMemory, embed, open_embedder
 from ufo_experience.costs import Ledger
 from ufo_experience.embed.base import as_embedder
-from ufo_experience.embed.cache import CachedEmbedder
 from ufo_experience.embed.hashing import HashingEmbedder, features
 from ufo_experience.embed.local import StaticEmbedder
 from ufo_experience.embed.openai import MAX_REQUEST_TOKENS, OpenAIEmbedder
@@ -109,7 +108,7 @@ def cosine(embedder: Embedder, one: str, other: str) -> float:
 
 def test_hashing_gives_the_same_numbers_everywhere() -> None:
     """Golden values. If a change here is meant, raise FEATURES_VERSION, so that old indexes are refused."""
-    vector = HashingEmbedder().embed(["Send an email to John about the meeting"])[0]
+    vector = HashingEmbedder(1024).embed(["Send an email to John about the meeting"])[0]
     strongest = np.argsort(-np.abs(vector), kind="stable")[:6]
     assert strongest.tolist() == [376, 358, 369, 487, 570, 642]
     assert vector[strongest] == pytest.approx([0.336119, 0.27444, 0.27444, -0.27444, -0.27444, 0.27444], abs=1e-6)
@@ -154,7 +153,7 @@ def test_a_text_without_words_has_a_vector_of_its_own(text: str) -> None:
 
 def test_no_texts_give_no_rows() -> None:
     """The shape still says the dimension."""
-    assert HashingEmbedder().embed([]).shape == (0, 1024)
+    assert HashingEmbedder().embed([]).shape == (0, 256)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +229,7 @@ def test_an_unknown_provider_names_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("spec", "dim"),
     [
-        ("hashing", 1024),
+        ("hashing", 256),
         ("openai:text-embedding-3-small", 1536),
         ("openai:text-embedding-3-large", 3072),
         ("openai:text-embedding-3-large:256", 256),
@@ -438,57 +437,6 @@ def test_a_service_that_hangs_ends_the_job_after_a_few_time_outs(
     with pytest.raises(ServiceError):
         embedder.embed([f"t{i}" for i in range(4000)])
     assert len(stub.requests) == IN_A_ROW
-
-
-# ---- what was paid for is kept ----
-
-
-class Kept(dict[tuple[str, str], bytes]):
-    """Keeps values in memory, as an index does on the disk."""
-
-    def kept(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
-        return {key: self[kind, key] for key in keys if (kind, key) in self}
-
-    def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
-        self.update({(kind, key): value for key, value in values.items()})
-
-
-def test_a_text_is_asked_for_once(stub: OpenAIStub) -> None:
-    kept = Kept()
-    for _ in range(2):
-        embedder = CachedEmbedder(hosted(stub), kept)
-        assert np.allclose(embedder.embed(["a", "b", "a"]), expected(["a", "b", "a"]), atol=1e-6)
-    assert [request.body["input"] for request in stub.requests] == [["a", "b"]]
-    assert (embedder.cached, embedder.embedded, embedder.missing(["a", "c"])) == (3, 0, ["c"])
-
-
-def test_a_run_that_was_interrupted_resumes_where_it_stopped(stub: OpenAIStub) -> None:
-    kept, texts = Kept(), [f"text {i}" for i in range(1024)]
-    stub.play(OK, OK, failing(401), failing(401))
-    with pytest.raises(ServiceError):
-        CachedEmbedder(hosted(stub), kept).embed(texts)
-    stub.recover()
-    before, stub.requests[:] = len(kept), []
-    assert before >= 256
-    assert np.allclose(CachedEmbedder(hosted(stub), kept).embed(texts), expected(texts), atol=1e-6)
-    assert sum(len(request.body["input"]) for request in stub.requests) == 1024 - before
-
-
-def test_a_damaged_value_is_asked_for_again(stub: OpenAIStub) -> None:
-    kept = Kept()
-    CachedEmbedder(hosted(stub), kept).embed(["a", "b", "c"])
-    first, second, third = kept
-    kept[first], kept[second], kept[third] = kept[first][:-1], kept[second][:-4], kept[third][:-4] + b"\0\0\xff\x7f"
-    assert np.allclose(CachedEmbedder(hosted(stub), kept).embed(["a", "b", "c"]), expected(["a", "b", "c"]), atol=1e-6)
-    assert len(stub.requests) == 2
-
-
-def test_another_model_has_values_of_its_own(stub: OpenAIStub) -> None:
-    kept = Kept()
-    CachedEmbedder(hosted(stub), kept).embed(["a"])
-    other = OpenAIEmbedder("text-embedding-3-large", DIM, service=hosted(stub).service)
-    CachedEmbedder(other, kept).embed(["a"])
-    assert (len(kept), len(stub.requests)) == (2, 2)
 
 
 def test_a_package_adds_an_embedder_by_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import yaml
 from tests.builders import a_record, a_record_of, memory_of, open_memory
 from tools import crash
 from ufo_experience import ExperienceMemory, RecordFilter, Trust
-from ufo_experience.errors import DataError, LockedError, NotFoundError, RefusedError, StorageError
+from ufo_experience.errors import DataError, LockedError, NotFoundError, RefusedError
 from ufo_experience.store import FolderStore, location
 from ufo_experience.store.files import writer_lock
 
@@ -164,6 +164,29 @@ def test_what_stands_in_a_records_place_is_named_and_set_aside(memory, what, tmp
     assert len(memory) == 1
 
 
+def test_one_flipped_byte_of_a_record_or_an_event_is_found(memory):
+    """Wherever it stands in the record's values, and in a line of events: a bit of a letter, a digit, a quote."""
+    (one,) = memory.list()
+    memory.report(one.id, success=True, session="s1")
+    events = Path(memory.store.location) / "events.jsonl"
+    for path in (the_file(memory), events):
+        data = path.read_bytes()
+        places = [place for place, byte in enumerate(data) if not chr(byte).isspace()]
+        for place in places[:: len(places) // 40]:
+            path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+            assert path.name in [Path(problem.file).name for problem in memory.verify().corrupt], place
+        path.write_bytes(data)
+    assert memory.verify().corrupt == []
+
+
+def test_a_rebuild_finds_what_was_edited_in_its_place(memory):
+    """It reads no file that is as it was, and every one that is not, whatever the time of its folder says."""
+    path = the_file(memory)
+    rewrite(path, '"verified"', '"approved"')
+    assert (memory.index(rebuild=True).records, memory.verify().index) == (1, "ok")
+    assert [row.trust for row in memory.parts.index.rows()] == [Trust.OBSERVED]
+
+
 def test_a_record_of_a_newer_version_is_left_alone(memory):
     """It is named, and no repair takes it away."""
     path = the_file(memory)
@@ -305,26 +328,6 @@ def test_where_the_index_cannot_be_written_questions_are_answered_from_memory(me
     with open_memory(Path(memory.store.location)) as read_only:
         assert read_only.retrieve(TASK).hits
     assert "goes on in memory" in caplog.text
-
-
-def test_an_author_keeps_no_more_records_than_allowed(tmp_path):
-    """By the owner of the files."""
-    store = FolderStore.open(tmp_path / "db", max_per_author=2)
-    store.add([a_record(1), a_record(2)])
-    with pytest.raises(StorageError, match="2 of 2"):
-        store.add([a_record(3)])
-
-
-def test_a_signed_store_believes_no_file_that_is_not(memory, monkeypatch):
-    """With a key, what others wrote counts as quarantined, and what is written with it as it says."""
-    monkeypatch.setenv("UFO_EXPERIENCE_HMAC_KEY", "a key that is long enough")
-    memory.close()
-    with open_memory(Path(memory.store.location)) as signed:
-        signed.index(rebuild=True)
-        (one,) = signed.list()
-        assert one.trust is Trust.QUARANTINED
-        signed.approve(one.id)
-        assert signed.get(one.id).trust is Trust.APPROVED
 
 
 def test_killed_writers_lose_nothing(tmp_path):

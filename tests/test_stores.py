@@ -90,14 +90,6 @@ def test_a_removed_record_stays_out_until_it_is_restored(store):
         store.restore([TWO.id])
 
 
-def test_a_removed_record_comes_back_when_it_is_learned_again_on_purpose(store):
-    """`revive` is the owner's word; without it the record is skipped."""
-    store.add([ONE])
-    store.remove([ONE.id])
-    assert store.add([ONE], revive=True).added == (ONE.id,)
-    assert store.get(ONE.id).state == ONE.state
-
-
 def test_a_purged_record_leaves_nothing_but_its_id(store):
     """Record and events are gone, also of one that was removed before; it does not come back by itself."""
     store.add([ONE, TWO])
@@ -107,7 +99,6 @@ def test_a_purged_record_leaves_nothing_but_its_id(store):
     assert (store.ids(), store.removed()) == ([], [])
     assert {(one.kind, one.id) for one in store.events()} == {("removed", ONE.id), ("removed", TWO.id)}
     assert store.add([ONE, TWO]).added == ()
-    assert store.add([ONE], revive=True).added == (ONE.id,)
 
 
 def test_trust_verdict_and_use_change_one_without_the_others(store):

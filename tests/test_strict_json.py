@@ -14,7 +14,7 @@ from ufo_experience.store.strict_json import DEPTH, MAX_DIGITS, MAX_LEVELS, Stri
         ('{"a": 1, "a": 2}', "twice"),
         ("[NaN]", "NaN"),
         ("[-Infinity]", "Infinity"),
-        ("[1e999]", "out of range"),
+        ("[1e999]", "not a number"),
         (f"[{'9' * (MAX_DIGITS + 1)}]", "digits"),
         ("[" * (MAX_LEVELS + 1) + "]" * (MAX_LEVELS + 1), "deeper"),
         ("[" * 100_000 + "]" * 100_000, "deeper"),

@@ -16,7 +16,7 @@ from ufo_experience.schema import Trust
 
 PREFIX = "UFO_EXPERIENCE_"
 CONFIG_VARIABLE = "UFO_EXPERIENCE_CONFIG"
-OTHER_VARIABLES = frozenset(PREFIX + name for name in ("CONFIG", "CACHE", "HMAC_KEY", "HMAC_KEY_FILE"))
+OTHER_VARIABLES = frozenset(PREFIX + name for name in ("CONFIG", "CACHE"))
 DEFAULT_FILE = "ufo_experience.yaml"
 Threshold = Annotated[float, Field(ge=-1.0, le=1.0, allow_inf_nan=False)]
 
@@ -58,10 +58,6 @@ class Settings(BaseModel):
     min_trust: Trust | None = None
     """The least trust a record must have to be shown; unset: `verified`, in a store shared with others `approved`.
     Imported records take `approved`."""
-
-    max_records_per_author: Annotated[int, Field(ge=1)] | None = None
-    """The most records one author may keep in a store others write to as well: a role of the database, an owner of
-    files; unset: no limit."""
 
     allow_network_store: bool = False
     """Write a folder whose files are carried to other machines (a network drive, OneDrive, Dropbox)."""

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from ufo_experience.memory import ExperienceMemory
     from ufo_experience.store.base import ExperienceStore
     from ufo_experience.store.exchange import ImportReport
-    from ufo_experience.store.inspection import StoreStats
-    from ufo_experience.store.selection import ChangeReport
+    from ufo_experience.store.selection import ChangeReport, StoreStats
     from ufo_experience.trust.policy import TrustPolicy
 
 _WIDTH = 60
@@ -221,8 +220,6 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
     """What a change was about, and what it left out."""
     for identifier, why in changes.left_out:
         console.note(f"left out: {identifier[:8]}: {why}")
-    if changes.warning:
-        console.note(changes.warning)
     number = counted(len(changes), "record")
     if changes.dry_run:
         console.note(f"would {verb} {number}; nothing was changed")

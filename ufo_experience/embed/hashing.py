@@ -23,7 +23,7 @@ from ufo_experience.errors import DataError, UsageError
 from ufo_experience.request import Request, on_forgetting, stem
 from ufo_experience.schema import MAX_TEXT
 
-DIM = 1024
+DIM = 256  # a vector takes 512 bytes in the index, and as much in FAISS's file
 MIN_DIM, MAX_DIM = 16, 65_536
 FEATURES_VERSION = 1  # raise it when `features` gives anything else: the name changes, and an old index is refused
 

@@ -20,9 +20,10 @@ from typing import Any
 
 from ufo_experience.embed.base import Embedder, EmbedsPieces
 from ufo_experience.errors import StorageError
-from ufo_experience.index import sql
+from ufo_experience.index import postgres_sql as sql
 from ufo_experience.index.base import (
     LIMIT,
+    PROBE,
     RAREST,
     Candidate,
     Filter,
@@ -31,6 +32,7 @@ from ufo_experience.index.base import (
     Row,
     Share,
     Vector,
+    another_length,
     application_of,
     embedded_text,
     env_of,
@@ -40,10 +42,9 @@ from ufo_experience.index.base import (
 )
 from ufo_experience.request import Request
 from ufo_experience.schema import Experience, Trust, validate
-from ufo_experience.store.base import Status
-from ufo_experience.store.database import Connection
-from ufo_experience.store.postgres import GROUP, PostgresStore
-from ufo_experience.store.records import without_seal
+from ufo_experience.store.base import GROUP, Status
+from ufo_experience.store.postgres import PostgresStore
+from ufo_experience.store.postgres_server import Connection
 
 LARGE = 1_000  # rows from which on PostgreSQL's statistics stand for counting
 FRESH_S = 60.0  # how long what is known of all rows of a large store is relied on
@@ -79,6 +80,7 @@ class PostgresIndex:
         self._store, self._database, self._embedder = store, store.database, embedder
         self._known = _Known()
         self._in_use = ""  # the embedder for which all rows are listed
+        self._lengths: dict[str, int] = {}  # of vectors that are there, by embedder
         store.indexing = self._insert
 
     # ---- questions ----
@@ -104,6 +106,8 @@ class PostgresIndex:
                 values |= {f"{name}_rarest": " | ".join(rarest), f"{name}_average": known.average[name]}
                 parts.append(sql.BY_WORDS.format(name=name, inside=inside))
         if vector is not None:
+            with self._database.connection() as connection:
+                self._expect_length(connection, len(vector))
             values |= {"vector": sql.vector_text(vector), "embedder": self._embedder().name}
             parts.append(sql.BY_VECTOR.format(inside=inside))
         if not parts:
@@ -156,20 +160,21 @@ class PostgresIndex:
         before = replace(embedder.spending)
         added = self._catch_up()
         self._use(embedder)
-        if thorough:
+        records = embedded = 0
+        if thorough:  # nobody counts all rows to learn one run
             with self._database.connection() as connection:
                 connection.execute("ANALYZE ufo_experience.row")
             self._known = _Known()
-        records, embedded = self._all_rows().rows, 0
+            records = self._all_rows().rows
         while done := self._embed_piece(embedder):
             embedded += done
             if progress is not None:
-                progress("embedded", embedded, records)
+                progress("embedded", embedded, max(records, embedded))
         return IndexReport(
             records=records,
             added=added,
             embedded=embedded,
-            cached=records - embedded,
+            cached=max(0, records - embedded),
             requests=embedder.spending.requests - before.requests,
             cost=embedder.spending.cost - before.cost,
             seconds=time.perf_counter() - began,
@@ -177,9 +182,12 @@ class PostgresIndex:
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
         """Make all rows again, in one transaction; vectors of texts that have not changed are kept."""
-        records = self._store.scan()
+        embedder, records = self._embedder(), self._store.scan()
+        dim = embedder.dim or len(embedder.embed([PROBE])[0])
         with self._database.transaction() as connection:
             connection.execute("SET LOCAL statement_timeout = 0")
+            connection.execute(sql.FORGET_OTHER_LENGTHS, {"embedder": embedder.name, "length": dim})
+            self._lengths = {}
             connection.execute("DELETE FROM ufo_experience.row")
             while group := list(islice(records, GROUP)):
                 self._insert(connection, group, embed=False)
@@ -214,7 +222,24 @@ class PostgresIndex:
         vectors: Iterable[Vector | None] = [None] * len(rows)
         if embed and not isinstance(embedder, EmbedsPieces):
             vectors = iter(embedder.embed([embedded_text(row) for row in rows]))
-        _put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
+        self._put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
+
+    def _put_vectors(self, connection: Connection, embedder: str, found: Iterable[tuple[Row, Vector | None]]) -> None:
+        values = []
+        for row, vector in found:
+            if vector is not None:
+                self._expect_length(connection, len(vector))
+            values.append((row.id, embedder, _digest(row), None if vector is None else sql.vector_text(vector)))
+        connection.cursor().executemany(sql.INSERT_VECTOR, values)
+
+    def _expect_length(self, connection: Connection, length: int) -> None:
+        """Raise `DataError` when the vectors of the embedder that are there have another length."""
+        name = self._embedder().name
+        if name not in self._lengths:
+            found = connection.execute(sql.LENGTH, {"embedder": name}).fetchone()
+            self._lengths |= {name: found[0]} if found else {}
+        if self._lengths.get(name, length) != length:
+            raise another_length(name, length, self._lengths[name])
 
     def _catch_up(self) -> int:
         """Insert the rows of records that came without one: no index was open where they were added."""
@@ -250,7 +275,7 @@ class PostgresIndex:
             rows = [_row(*columns) for columns in connection.execute(query.encode("ascii"), (ids,)).fetchall()]
             if rows:
                 vectors = embedder.embed([embedded_text(row) for row in rows])
-                _put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
+                self._put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
         return len(rows)
 
     # ---- what is known of all rows ----
@@ -309,18 +334,11 @@ def _columns(row: Row) -> tuple[Any, ...]:
 
 def _row(kept: str, trust: str, status: dict[str, Any]) -> Row:
     """A row as it is now: trust, usage and a later verdict are those of its record."""
-    said = validate(Status, without_seal(status))
+    said = validate(Status, status)
     now: dict[str, Any] = {name: getattr(said.usage, name) for name in ("helped", "hurt", "streak", "last_success")}
     if said.verdict:
         now |= {"success": said.verdict.success, "judged": True}
     return replace(row_from_json(kept), trust=Trust(trust), **now)
-
-
-def _put_vectors(connection: Connection, embedder: str, found: Iterable[tuple[Row, Vector | None]]) -> None:
-    values = [
-        (row.id, embedder, _digest(row), None if vector is None else sql.vector_text(vector)) for row, vector in found
-    ]
-    connection.cursor().executemany(sql.INSERT_VECTOR, values)
 
 
 def _unlocked(connection: Connection, query: str, values: Mapping[str, Any]) -> list[str]:

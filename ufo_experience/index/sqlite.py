@@ -18,6 +18,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ufo_experience.embed.base import Embedder, EmbedsPieces, Vectors
 from ufo_experience.errors import DataError, ServiceError, StorageError
@@ -40,8 +41,7 @@ from ufo_experience.index.base import (
     row_from_json,
     row_of,
 )
-from ufo_experience.index.columns import Columns
-from ufo_experience.index.tables import (
+from ufo_experience.index.sqlite_tables import (
     NEAREST,
     PLACES,
     SCHEMA,
@@ -53,15 +53,14 @@ from ufo_experience.index.tables import (
     mark,
     match_of,
     put,
+    put_vectors,
     sql_where,
     text_key,
 )
-from ufo_experience.index.vectors import VectorIndex, packed, unpacked
+from ufo_experience.index.vectors import FolderVectors, packed, unpacked
 from ufo_experience.request import Request
-from ufo_experience.store.files import storage_errors
 from ufo_experience.store.folder import FolderStore
 
-FILE = "vectors.faiss"
 WINDOW = 256  # records that become rows, and texts that are embedded, at a time
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
 KEPT_ROWS = 8_192
@@ -75,14 +74,13 @@ class SqliteIndex:
         machine, else when `sync` is called."""
         self._store, self._catalog, self._embedder = store, store.catalog, embedder
         self._lock = threading.RLock()
-        self._columns = Columns()
         self._kept_rows: dict[int, Row] = {}
-        self._vectors: VectorIndex | None = None
-        self._vectors_of, self._vectors_up_to = "", 0  # the embedder of those in memory, and the last row they are of
-        self._lengths, self._size, self._trusted = {"raw": 1.0, "masked": 1.0}, 0, 0
-        self._known_counts: dict[tuple[str, str], dict[str, int]] = {}
-        self._seen: tuple[int, tuple[int, int]] | None = None
-        self._catalog.require("index", "3", SCHEMA)
+        self._allowed: dict[Filter, NDArray[np.bool_]] = {}
+        self._vectors = FolderVectors(self._catalog)
+        self._seen: tuple[Any, ...] | None = None
+        self._epoch, self._sequence = 0, 0  # of deletions, and of rows, up to which memory follows the file
+        self._rows, self._trusted, self._lengths = 0, 0, {"raw": 1.0, "masked": 1.0}
+        self._catalog.require("index", "4", SCHEMA)
 
     # ---- questions ----
 
@@ -103,14 +101,12 @@ class SqliteIndex:
         if vector is not None:
             numbers |= set(self._by_vector(vector, filter, limit))
         cosines = {} if vector is None else self._cosines(vector, numbers)
-        raw, masked = (
-            Share(asked[name], self._weights(counts[name]), self._lengths[name]) for name in ("raw", "masked")
-        )
+        shares = {name: Share(words, self._weights(counts[name]), self._lengths[name]) for name, words in asked.items()}
         found = [
             Candidate(
                 row,
-                raw.of(row.request.words),
-                masked.of(masked_words(row.request)),
+                shares["raw"].of(row.request.words),
+                shares["masked"].of(masked_words(row.request)),
                 cosines.get(number),
             )
             for number, row in self._load(sorted(numbers)).items()
@@ -141,13 +137,9 @@ class SqliteIndex:
         return int(self._catalog.read(f"SELECT count(*) FROM row WHERE {where}", given)[0][0])
 
     def _counts(self, table: str, column: str, words: Iterable[str]) -> dict[str, int]:
-        """In how many texts each word stands; what was asked for since the last change is still in memory."""
-        known = self._known_counts.setdefault((table, column), {})
-        missing = {word for word in words if word not in known}
+        """In how many texts each word stands."""
         ask = f"SELECT term, doc FROM {table}_word WHERE term IN (SELECT value FROM json_each(?)) AND col = ?"
-        there: dict[str, int] = dict(self._catalog.read(ask, (json.dumps(sorted(missing)), column))) if missing else {}
-        known.update((word, there.get(word, 0)) for word in missing)
-        return {word: known[word] for word in words}
+        return dict.fromkeys(words, 0) | dict(self._catalog.read(ask, (json.dumps(sorted(set(words))), column)))
 
     def _weights(self, counts: Mapping[str, int]) -> dict[str, float]:
         texts = max(self._trusted, 1)
@@ -167,13 +159,12 @@ class SqliteIndex:
 
     def _by_vector(self, vector: Vector, filter: Filter, limit: int) -> list[int]:
         with self._lock:
-            index = self._vectors_in_memory()
+            index = self._vectors.of(self._embedder().name, self._epoch, self._sequence)
             if index is None or not len(index):
                 return []
             if len(vector) != index.dim:
                 raise another_length(self._embedder().name, len(vector), index.dim)
-            only = None if filter.only is None else self._numbers_of(filter.only)
-            allowed = self._columns.mask(filter, only)
+            allowed = self._mask(filter)
 
             def nearest(k: int) -> list[int]:
                 numbers: list[int] = index.nearest(vector, allowed, k).tolist()
@@ -183,6 +174,16 @@ class SqliteIndex:
                 return numbers
 
             return self._of_many_tasks(nearest, limit)
+
+    def _mask(self, filter: Filter) -> NDArray[np.bool_]:
+        """Which numbers pass a filter; kept until something changes, for agents ask with few filters."""
+        if filter not in self._allowed:
+            where, given = sql_where(filter)
+            numbers = [number for (number,) in self._catalog.read(f"SELECT number FROM row WHERE {where}", given)]
+            mask = np.zeros(max(numbers, default=0) + 1, bool)
+            mask[numbers] = True
+            self._allowed[filter] = mask
+        return self._allowed[filter]
 
     def _of_many_tasks(self, nearest: Callable[[int], list[int]], limit: int) -> list[int]:
         """The nearest, few of them of one task or session: where those crowd the first places, more are asked for."""
@@ -218,10 +219,6 @@ class SqliteIndex:
         cosines = unpacked([data for _, data in found]) @ np.asarray(vector, np.float32)
         return dict(zip((number for number, _ in found), cosines.tolist(), strict=True))
 
-    def _numbers_of(self, ids: Iterable[str]) -> list[int]:
-        ask = "SELECT number FROM row WHERE id IN (SELECT value FROM json_each(?))"
-        return [number for (number,) in self._catalog.read(ask, (json.dumps(sorted(ids)),))]
-
     def _load(self, numbers: Sequence[int]) -> dict[int, Row]:
         """Rows by number, in this order; those asked for lately are still in memory."""
         missing = [number for number in numbers if number not in self._kept_rows]
@@ -252,14 +249,13 @@ class SqliteIndex:
     def refresh(self) -> None:
         """Take in what the store has committed since, whoever did; costs microseconds when nothing has changed."""
         change = self._store.change()
-        seen = change, self._catalog.version()
-        if seen == self._seen:
+        if self._seen == (change, self._catalog.version()):
             return
         with self._lock:
             taken = int(self._catalog.meta("row change") or 0)
             if taken < change:
                 self._follow(taken, change)
-            self._read_columns()
+            self._forget_what_changed()
             self._seen = change, self._catalog.version()
 
     def sync(self, progress: Progress | None = None, *, thorough: bool = False) -> IndexReport:
@@ -268,16 +264,20 @@ class SqliteIndex:
         """
         started, embedder = time.perf_counter(), self._embedder()
         before = replace(embedder.spending)
-        self._store.watch.refresh(everything=thorough)
+        if thorough:
+            self._store.look_everywhere()
         self.refresh()
         try:
             embedded, cached = self._embed_missing(embedder, progress)
         finally:
             self._erase()
-        self._write_vectors(NEWER if not thorough else 1)
+        with self._lock:
+            self._vectors.write(embedder.name, self._epoch, self._sequence, 1 if thorough else NEWER)
+        if thorough:
+            self._catalog.tidy()
         spent = embedder.spending
         return IndexReport(
-            records=self._size,
+            records=self._rows,
             embedded=embedded,
             cached=cached,
             requests=spent.requests - before.requests,
@@ -286,30 +286,39 @@ class SqliteIndex:
         )
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
-        """Make everything again from the records; vectors of texts that have not changed are kept, unless the
-        embedder makes others by now.
+        """Look at every file, take on the embedder in use, and make again what is not whole. What is whole stays, and
+        so do vectors of unchanged texts, unless the embedder makes others by now.
         """
         embedder = self._embedder()
         with self._lock:
-            self._catalog.run(forget_rows, write=True)
+            if self._catalog.check():
+                self._catalog.drop()
+            elif self._faults():
+                self._catalog.run(forget_rows, write=True)
             self._forget_other_lengths(embedder)
-            self._vectors, self._seen = None, None
+            self._vectors.forget()
+            self._seen = None
         return self.sync(progress, thorough=True)
 
     def _forget_other_lengths(self, embedder: Embedder) -> None:
         """Drop vectors of another length than the embedder gives; one that does not say it is asked for one vector."""
-        ask = "SELECT DISTINCT length(data) / 2 FROM vector WHERE embedder = ?"
-        kept = {dim for (dim,) in self._catalog.read(ask, (embedder.name,))}
-        if kept:
-            dim = embedder.dim or len(embedder.embed([PROBE])[0])
-            drop = "DELETE FROM vector WHERE embedder = ? AND length(data) != ?"
-            self._catalog.run(lambda db: db.execute(drop, (embedder.name, 2 * dim)), write=True)
+        kept = self._length_kept(embedder.name)
+        if kept is not None and kept != (embedder.dim or len(embedder.embed([PROBE])[0])):
+            drop = "DELETE FROM vector WHERE embedder = ?"
+            self._catalog.run(lambda db: db.execute(drop, (embedder.name,)), write=True)
+            self._catalog.unmark(f"embedded by {embedder.name}")
+            self._vectors.delete()
         self._catalog.run(lambda db: mark(db, "embedder", embedder.name), write=True)
+
+    def _length_kept(self, embedder: str) -> int | None:
+        """The length of the vectors of an embedder that are there."""
+        ask = "SELECT length(data) / 2 FROM vector WHERE embedder = ? LIMIT 1"
+        return next((dim for (dim,) in self._catalog.read(ask, (embedder,))), None)
 
     def missing(self) -> list[str]:
         """The texts that have no vector of the embedder in use yet."""
         self.refresh()
-        return [embedded_text(row) for row in self._load([number for number, _ in self._without_vector()]).values()]
+        return [embedded_text(row) for row in self._load(self._without_vector()).values()]
 
     def embedder_name(self) -> str | None:
         """The embedder whose vectors were written last; None as long as there are none."""
@@ -319,8 +328,10 @@ class SqliteIndex:
     def check(self) -> list[str]:
         """What is wrong with the index, in words."""
         wrong = self._catalog.check()
-        if wrong:
-            return [f"{self._catalog.path}: {wrong}"]
+        return [f"{self._catalog.path}: {wrong}"] if wrong else self._faults()
+
+    def _faults(self) -> list[str]:
+        """What does not fit together in a file that SQLite can read."""
         self.refresh()
         problems = []
         lost = self._catalog.read(
@@ -333,12 +344,13 @@ class SqliteIndex:
                 self._catalog.read(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
         except StorageError as error:
             problems.append(str(error))
-        return [*problems, *self._check_vectors()]
+        return [*problems, *self._vectors.faults()]
 
     def close(self) -> None:
         """Let go of what is in memory."""
         with self._lock:
-            self._vectors, self._seen, self._kept_rows, self._columns = None, None, {}, Columns()
+            self._vectors.forget()
+            self._seen, self._kept_rows, self._allowed = None, {}, {}
 
     def _follow(self, taken: int, change: int) -> None:
         """Make the rows of the records that changed after one change."""
@@ -350,139 +362,86 @@ class SqliteIndex:
             records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
             made_all = made_all and len(records) == len(window)  # else what cannot be read now is tried again
             rows = [(number, made, row_of(records[id])) for number, id, made in window if id in records]
-            texts = {text_key(embedded_text(row)): embedded_text(row) for _, _, row in rows}
-            vectors = self._embedded_at_once(texts)
-            self._catalog.run(lambda db, rows=rows, vectors=vectors: put(db, rows, vectors), write=True)  # type: ignore[misc]
+            self._write_rows(rows, self._embedded_at_once([embedded_text(row) for _, _, row in rows]))
         if made_all:
             self._catalog.run(lambda db: mark(db, "row change", change), write=True)
 
-    def _embedded_at_once(self, texts: Mapping[str, str]) -> dict[tuple[str, str], bytes]:
-        """The vectors of new records, where no service is asked for them; without a model they wait for `sync`."""
-        with suppress(ServiceError):
-            return {} if isinstance(self._embedder(), EmbedsPieces) else self._embedded(texts)
+    def _write_rows(self, rows: Sequence[tuple[int, int, Row]], vectors: Mapping[str, bytes]) -> None:
+        name = self._embedder().name if vectors else ""
+
+        def act(db: Any) -> None:
+            put(db, rows)
+            if vectors:
+                put_vectors(db, name, vectors)
+
+        self._catalog.run(act, write=True)
+
+    def _embedded_at_once(self, texts: Iterable[str]) -> dict[str, bytes]:
+        """The vectors of new records by the key of their text, where no service is asked for them. What cannot be
+        embedded now waits for `sync`, which says why."""
+        with suppress(ServiceError, DataError):
+            embedder = self._embedder()
+            if not isinstance(embedder, EmbedsPieces):
+                ask = "SELECT text_key FROM vector WHERE embedder = ? AND text_key IN (SELECT value FROM json_each(?))"
+                new = {text_key(text): text for text in texts}
+                for (key,) in self._catalog.read(ask, (embedder.name, json.dumps(list(new)))):
+                    del new[key]
+                return self._packed(embedder, list(new), embedder.embed(list(new.values()))) if new else {}
         return {}
 
-    def _embedded(self, texts: Mapping[str, str]) -> dict[tuple[str, str], bytes]:
-        """The vectors of texts that are not kept yet, by (text, embedder)."""
-        embedder = self._embedder()
-        ask = "SELECT text_key FROM vector WHERE embedder = ? AND text_key IN (SELECT value FROM json_each(?))"
-        known = {key for (key,) in self._catalog.read(ask, (embedder.name, json.dumps(list(texts))))}
-        new = {key: text for key, text in texts.items() if key not in known}
-        if not new:
-            return {}
-        vectors = embedder.embed(list(new.values()))
-        return {(key, embedder.name): packed(vector) for key, vector in zip(new, vectors, strict=True)}
+    def _packed(self, embedder: Embedder, keys: Sequence[str], vectors: Vectors) -> dict[str, bytes]:
+        """Vectors as they are kept. Raises `DataError` when those that are kept have another length."""
+        kept = self._length_kept(embedder.name)
+        if kept not in (None, vectors.shape[1]):
+            raise another_length(embedder.name, vectors.shape[1], kept or 0)
+        return {key: packed(vector) for key, vector in zip(keys, vectors, strict=True)}
 
     def _embed_missing(self, embedder: Embedder, progress: Progress | None) -> tuple[int, int]:
-        up_to = self._columns.sequence  # what others write meanwhile is looked at by the next
-        waiting = [number for number, _ in self._without_vector()]
-        texts: dict[str, str] = {}
-        for row in self._load(waiting).values():
-            texts[text_key(embedded_text(row))] = embedded_text(row)
+        up_to = self._sequence  # what others write meanwhile is looked at by the next
+        waiting = self._without_vector()
+        texts = {text_key(text): text for text in map(embedded_text, self._load(waiting).values())}
         keys, done = list(texts), 0
         for piece, found in _pieces(embedder, list(texts.values())):  # each is kept as soon as it is there
-            vectors = {(key, embedder.name): packed(one) for key, one in zip(keys[piece], found, strict=True)}
-            self._catalog.run(lambda db, vectors=vectors: put(db, [], vectors), write=True)  # type: ignore[misc]
+            vectors = self._packed(embedder, keys[piece], found)
+            self._catalog.run(lambda db, vectors=vectors: put_vectors(db, embedder.name, vectors), write=True)  # type: ignore[misc]
             done += len(vectors)
             if progress is not None:
                 progress("embedded", done, len(texts))
-        self._read_columns()
+        self._forget_what_changed()
         self._catalog.run(lambda db: mark(db, f"embedded by {embedder.name}", up_to), write=True)
-        return len(texts), self._size - len(waiting)
+        return len(texts), self._rows - len(waiting)
 
-    def _without_vector(self) -> list[tuple[Any, ...]]:
+    def _without_vector(self) -> list[int]:
         """Rows without a vector of the embedder in use, among those that are newer than its last whole `sync`."""
         name = self._embedder().name
-        ask = """SELECT number, row.text_key FROM row LEFT JOIN vector ON vector.text_key = row.text_key
+        ask = """SELECT number FROM row LEFT JOIN vector ON vector.text_key = row.text_key
             AND embedder = ? WHERE sequence > ? AND vector.text_key IS NULL ORDER BY sequence"""
-        return self._catalog.read(ask, (name, int(self._catalog.meta(f"embedded by {name}") or 0)))
+        given = name, int(self._catalog.meta(f"embedded by {name}") or 0)
+        return [number for (number,) in self._catalog.read(ask, given)]
 
-    def _read_columns(self) -> None:
-        """Read what is new of the rows that others or we have written."""
+    def _forget_what_changed(self) -> None:
+        """Take rows out of memory that others or we have written, and learn how many there are."""
         with self._lock:
-            epoch = int(self._catalog.meta("epoch") or 0)
-            if epoch != self._columns.epoch:
-                self._columns, self._kept_rows, self._vectors = Columns(epoch), {}, None
-            ask = """SELECT number, application, env, session, trust, imported, raw, masked, sequence FROM row
-                WHERE sequence > ? ORDER BY sequence"""
-            new = self._catalog.read(ask, (self._columns.sequence,))
-            for number, *_ in new:
-                self._kept_rows.pop(number, None)
-            self._columns.put(new)
-            self._known_counts = {}
-            self._lengths = self._columns.lengths()
-            self._size, self._trusted = self._columns.rows, self._columns.trusted()
-
-    # ---- FAISS ----
-
-    def _vectors_in_memory(self) -> VectorIndex | None:
-        """The vectors of the embedder in use: from the file, and what is newer from SQLite."""
-        name = self._embedder().name
-        if self._vectors is None or self._vectors_of != name:
-            self._vectors, self._vectors_up_to = self._vectors_in_file(name)
-            self._vectors_of = name
-        if self._vectors_up_to < self._columns.sequence:
-            ask = """SELECT number, vector.data, sequence FROM row JOIN vector USING (text_key)
-                WHERE embedder = ? AND sequence > ? ORDER BY sequence"""
-            new = self._catalog.read(ask, (name, self._vectors_up_to))
-            if new:
-                matrix = unpacked([data for _, data, _ in new])
-                self._vectors = self._vectors or VectorIndex(matrix.shape[1])
-                self._vectors.put(np.array([number for number, _, _ in new], np.int64), matrix)
-            self._vectors_up_to = self._columns.sequence
-        return self._vectors
-
-    def _vectors_in_file(self, name: str) -> tuple[VectorIndex | None, int]:
-        written = json.loads(self._catalog.meta("faiss") or "{}")
-        if (written.get("embedder"), written.get("epoch")) != (name, self._columns.epoch):
-            return None, 0
-        try:
-            index = VectorIndex.read(self._catalog.path.with_name(FILE), written["sha256"], written["dim"])
-        except DataError:
-            return None, 0  # made again from SQLite
-        return index, written["sequence"]
-
-    def _write_vectors(self, newer: int) -> None:
-        """Write `vectors.faiss` when at least so many rows are newer than it."""
-        with self._lock:
-            written = json.loads(self._catalog.meta("faiss") or "{}")
-            ask = "SELECT count(*) FROM row WHERE sequence > ?"
-            same = (written.get("embedder"), written.get("epoch")) == (self._embedder().name, self._columns.epoch)
-            if same and self._catalog.read(ask, (written["sequence"],))[0][0] < newer:
-                return
-            if self._size < min(newer, NEWER):
-                return
-            index = self._vectors_in_memory()
-            if index is None or self._catalog.in_memory:
-                return
-            self._unmark("faiss")  # until the new file is there: one that is not marked is not read
-            told = {"embedder": self._vectors_of, "epoch": self._columns.epoch, "dim": index.dim}
-            told |= {"sequence": self._vectors_up_to, "sha256": index.write(self._catalog.path.with_name(FILE))}
-            self._catalog.run(lambda db: mark(db, "faiss", json.dumps(told)), write=True)
-
-    def _check_vectors(self) -> Iterator[str]:
-        written = json.loads(self._catalog.meta("faiss") or "{}")
-        if written:
-            try:
-                VectorIndex.read(self._catalog.path.with_name(FILE), written["sha256"], written["dim"])
-            except DataError as error:
-                yield str(error)
+            epoch, sequence = int(self._catalog.meta("epoch") or 0), int(self._catalog.meta("sequence") or 0)
+            if epoch != self._epoch:
+                self._kept_rows = {}
+            if self._kept_rows:
+                for (number,) in self._catalog.read("SELECT number FROM row WHERE sequence > ?", (self._sequence,)):
+                    self._kept_rows.pop(number, None)
+            self._epoch, self._sequence, self._allowed = epoch, sequence, {}
+            self._rows, self._trusted, raw, masked = self._catalog.read("SELECT * FROM total")[0]
+            texts = max(self._trusted, 1)
+            self._lengths = {"raw": (raw or 1) / texts, "masked": (masked or 1) / texts}
 
     def _erase(self) -> None:
         """After records went: no byte of their words and vectors stays in the files."""
         if not self._catalog.meta("to erase"):
             return
         with self._lock:
-            self._vectors = None
-            self._unmark("faiss")
-            with storage_errors(self._catalog.path):
-                self._catalog.path.with_name(FILE).unlink(missing_ok=True)
+            self._vectors.delete()
             self._catalog.run(erase_what_is_unused, write=True)
             self._catalog.shrink()
-            self._unmark("to erase")
-
-    def _unmark(self, name: str) -> None:
-        self._catalog.run(lambda db: db.execute("DELETE FROM meta WHERE name = ?", (name,)), write=True)
+            self._catalog.unmark("to erase")
 
 
 def _pieces(embedder: Embedder, texts: list[str]) -> Iterator[tuple[slice, Vectors]]:

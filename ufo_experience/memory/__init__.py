@@ -95,8 +95,7 @@ class ExperienceMemory(Upkeep):
         base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold)
         expect_known(base.embedder)
         if location is None or isinstance(location, (str, Path)):
-            most, network = base.max_records_per_author, base.allow_network_store
-            location = open_store(base.db, create=create, network=network, max_per_author=most)
+            location = open_store(base.db, create=create, network=base.allow_network_store)
         elif where is None:
             raise UsageError(f"location is a path, a URL or a store, not {type(location).__name__}")
         super().__init__(location, base, Parts(location, base, None if isinstance(embedder, str) else embedder))

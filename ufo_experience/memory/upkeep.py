@@ -13,7 +13,6 @@ from ufo_experience.errors import (
     LockedError,
     NotFoundError,
     ServiceError,
-    StorageError,
     UsageError,
     names_arguments,
 )
@@ -25,7 +24,6 @@ from ufo_experience.redact import redact_record
 from ufo_experience.request import forget
 from ufo_experience.schema import Experience, Problem, Trust, expect
 from ufo_experience.settings import Settings
-from ufo_experience.store import FolderStore
 from ufo_experience.store.base import Added, ExperienceStore
 from ufo_experience.store.exchange import (
     ExportReport,
@@ -36,10 +34,22 @@ from ufo_experience.store.exchange import (
     import_json,
     read_export,
 )
-from ufo_experience.store.inspection import SourceInfo, StoreStats, Verification, known_sources, sources, stats
 from ufo_experience.store.lessons import Lesson, is_lesson
-from ufo_experience.store.selection import ChangeReport, RecordFilter, chosen, resolve, resolve_among, select, set_trust
-from ufo_experience.store.view import View
+from ufo_experience.store.selection import (
+    ChangeReport,
+    RecordFilter,
+    SourceInfo,
+    StoreStats,
+    Verification,
+    chosen,
+    known_sources,
+    resolve,
+    resolve_among,
+    select,
+    set_trust,
+    sources,
+    stats,
+)
 
 Ids = list[str]  # named here: inside the class `list` is a method
 Records = list[Experience]
@@ -56,7 +66,6 @@ class Upkeep:
 
     def __init__(self, store: ExperienceStore, settings: Settings, parts: Parts) -> None:
         self.store, self.settings, self.parts = store, settings, parts
-        self._view = View(store) if isinstance(store, FolderStore) else None
         self._failure: ServiceError | None = None
 
     def _runs_of(self, run: Experience, *, every: bool = False) -> Records:
@@ -85,8 +94,6 @@ class Upkeep:
         else:
             report = index.sync(progress, thorough=True)
         self._failure = None
-        if self._view is not None:
-            self._view.follow()
         return report
 
     def take_in(self, records: Iterable[Experience]) -> Added:
@@ -104,7 +111,6 @@ class Upkeep:
         try:
             self.parts.index.sync()
             self._failure = None
-            self._follow()
         except LockedError as error:
             return str(error)
         except ServiceError as error:
@@ -169,9 +175,7 @@ class Upkeep:
         if lessons and lessons.issuperset(ids) and where is None:
             return ChangeReport(dry_run=dry_run)
         ids = [one for one in ids if one not in lessons]
-        done = set_trust(self.store, _meant(ids, where) or RecordFilter(), trust, dry_run=dry_run)
-        self._follow()
-        return done
+        return set_trust(self.store, _meant(ids, where) or RecordFilter(), trust, dry_run=dry_run)
 
     def remove(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
         """Take records out; the same log read again does not bring them back, `undo_remove` does. See `purge`."""
@@ -224,14 +228,6 @@ class Upkeep:
         AuditLog(self.store.cache_folder / AUDIT).forget(asked)
         self.index_if_possible()
         forget()
-
-    def _follow(self) -> None:
-        """Bring `experience.yaml` up to date; where the disk takes nothing, the next writer does."""
-        try:
-            if self._view is not None:
-                self._view.follow()
-        except StorageError as error:
-            _log.warning("%s", error)
 
     def verify(self, *, repair: bool = False) -> Verification:
         """Read every byte of records, events and index. `repair` first sets aside what cannot be used (into

@@ -1,7 +1,7 @@
 """Stage 4, store: experiences in a folder or a database, chosen by a path or URL.
 
 Another package adds a store with an entry point of the group `ufo_experience.stores`: its name is the scheme of the
-URL, its object is called as `open(location, create=…, lock_timeout=…, network=…, max_per_author=…)`.
+URL, its object is called as `open(location, create=…, network=…)`.
 """
 
 from __future__ import annotations

@@ -14,10 +14,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from ufo_experience.errors import ConflictError, StorageError
+from ufo_experience.errors import ConflictError
 from ufo_experience.ids import content_hash, content_id
 from ufo_experience.schema import (
     MAX_SESSIONS,
@@ -32,6 +33,7 @@ from ufo_experience.schema import (
     Verdict,
 )
 
+GROUP = 512  # records in one commit; other writers have their turn between groups
 EventKind = Literal["trust", "verdict", "help", "harm", "usage", "removed", "restored"]
 
 
@@ -124,7 +126,7 @@ class ExperienceStore(Protocol):
     """Durable records and events. What a method has returned from is on disk; readers take no lock.
 
     Every record passes redaction before `add`; a store writes what it is given. Removed ids stay removed: adding the
-    same content again is skipped, unless `revive` is asked for.
+    same content again is skipped.
     """
 
     @property
@@ -146,11 +148,11 @@ class ExperienceStore(Protocol):
         """The store's secret for keyed digests: outside the records and every export, made when first asked for."""
         ...
 
-    def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
+    def add(self, experiences: Iterable[Experience]) -> Added:
         """Commit records; idempotent, durable when it returns. Usage that is not empty is kept as an event.
 
         Raises:
-            StorageError, StorageError, LockedError: the disk, an author who has enough, another writer.
+            StorageError, LockedError: the disk, another writer.
             DataError: a record is over a limit; nothing of its group is stored.
         """
         ...
@@ -224,8 +226,27 @@ class ExperienceStore(Protocol):
         ...
 
 
-class NotesEvents(ABC):
-    """What every store does with events the same way: one function from the record as it is now to the next event."""
+class BaseStore(ABC):
+    """What every store does the same way: records come in groups, events follow from the record as it is now."""
+
+    def add(self, experiences: Iterable[Experience]) -> Added:
+        """Commit records, in groups of up to 512; durable when it returns. See `ExperienceStore`."""
+        added: list[str] = []
+        skipped: list[str] = []
+        source = iter(experiences)
+        while group := list(islice(source, GROUP)):
+            first: dict[str, Experience] = {}  # of two with one id the first counts
+            for one in group:
+                first.setdefault(one.id, one)
+            fresh = self._add_group(list(first.values()))
+            for one in group:
+                (added if one.id in fresh else skipped).append(one.id)
+                fresh.discard(one.id)
+        return Added(tuple(added), tuple(skipped))
+
+    @abstractmethod
+    def _add_group(self, group: Sequence[Experience]) -> set[str]:
+        """Commit records in one go; returns the ids of those that were not there before."""
 
     def set_status(
         self, id: str, *, trust: Trust | None = None, verdict: Verdict | None = None, expected: str | None = None
@@ -279,10 +300,3 @@ def check_expected(experience: Experience, expected: str | None) -> None:
     """Raise `ConflictError` unless the record is still the one with this fingerprint (None: any)."""
     if expected is not None and fingerprint(experience) != expected:
         raise ConflictError(f"{experience.id} was changed meanwhile: look at it again")
-
-
-def check_quota(location: str, author: str, count: int, more: int, limit: int) -> None:
-    """Raise `StorageError` (`E_QUOTA`) when an author of `count` records may not keep `more` of them."""
-    if count + more > limit:
-        reason = f"{author!r} has {count} of {limit} records (setting max_records_per_author)"
-        raise StorageError(f"{location}: not written, {reason}", code="E_QUOTA")

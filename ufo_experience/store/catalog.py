@@ -11,7 +11,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,15 +32,15 @@ class Catalog:
 
     def __init__(self, root: Path) -> None:
         self.path = root / FOLDER / FILE
-        self._schemas: dict[str, tuple[str, str]] = {}
+        self._schemas: dict[str, tuple[str, Sequence[str]]] = {}
         self._connection: sqlite3.Connection | None = None
         self._process, self._lock = os.getpid(), threading.RLock()
         self._own_changes = 0
         self.in_memory = False
 
-    def require(self, name: str, version: str, script: str) -> None:
-        """See to it that the tables of a script are there; those of another version are dropped and made anew."""
-        self._schemas[name] = (version, script)
+    def require(self, name: str, version: str, statements: Sequence[str]) -> None:
+        """See to it that the tables of these statements are there; after another version all of them are executed."""
+        self._schemas[name] = (version, statements)
         if self._connection is not None:
             self.run(lambda db: self._require(db, name))
 
@@ -51,6 +51,10 @@ class Catalog:
     def meta(self, name: str) -> Any:
         """A value that was kept under a name; None when there is none."""
         return next((value for (value,) in self.read("SELECT value FROM meta WHERE name = ?", (name,))), None)
+
+    def unmark(self, name: str) -> None:
+        """Keep no value under a name any more."""
+        self.run(lambda db: db.execute("DELETE FROM meta WHERE name = ?", (name,)), write=True)
 
     def version(self) -> tuple[int, int]:
         """A token that differs after every change, of this process or another: it costs microseconds."""
@@ -86,9 +90,14 @@ class Catalog:
 
         def vacuum(db: sqlite3.Connection) -> None:
             db.execute("VACUUM")
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
         self.run(vacuum)
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Write what was committed into the file itself: the log beside it would keep its greatest length."""
+        with suppress(LockedError, StorageError):  # somebody reads just now
+            self.run(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
 
     def check(self) -> str | None:
         """What SQLite finds wrong with the file; None when it is whole."""
@@ -152,14 +161,14 @@ class Catalog:
         return db
 
     def _require(self, db: sqlite3.Connection, name: str) -> None:
-        version, script = self._schemas[name]
+        version, statements = self._schemas[name]
         key, ask = f"schema of {name}", "SELECT value FROM meta WHERE name = ?"
         if db.execute(ask, (key,)).fetchone() == (version,):
             return
         db.execute("BEGIN IMMEDIATE")
         try:
             if db.execute(ask, (key,)).fetchone() != (version,):  # another process may have been faster
-                for statement in script.split(";"):
+                for statement in statements:
                     db.execute(statement)
                 db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, version))
         finally:

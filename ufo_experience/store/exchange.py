@@ -142,7 +142,7 @@ def export(store: ExperienceStore, format: str = "json", output: str | Path | No
         UsageError: no such format.
         StorageError: the file cannot be written; an older file of that name is as it was.
     """
-    writers: dict[str, Callable[[ExperienceStore], str]] = {"json": export_json, "yaml": export_yaml, "ufo": view_text}
+    writers: dict[str, Callable[[ExperienceStore], str]] = {"json": export_json, "yaml": export_yaml, "ufo": _as_view}
     if format not in writers:
         raise UsageError(f"no export format {format!r}; known: {', '.join(writers)}")
     left_out = Counter(reason for one in store.scan() if format == "ufo" and (reason := _why_not_in_view(one)))
@@ -168,6 +168,10 @@ def read_export(file: Path) -> list[Any] | None:
         entries = load_yaml(file, typed="experiences").get("experiences")
         return entries if isinstance(entries, list) else []
     return None
+
+
+def _as_view(store: ExperienceStore) -> str:
+    return view_text(store.scan())
 
 
 def _why_not_in_view(one: Experience) -> str | None:

@@ -7,6 +7,8 @@
     .index/                                                 made from all this, may be deleted (`catalog.py`, `index/`)
     .key                                                    the secret of keyed digests
 
+    experience.yaml                                         the same in UFO's form (`view.py`)
+
 A learn: lock → temp file → fsync → rename → fsync of the folder → events → one SQLite transaction → acknowledged.
 A writer that dies leaves a file that the next one finds (`watch.py`). A record that was edited by hand counts as
 observed until somebody approves it.
@@ -18,17 +20,15 @@ import json
 import logging
 import os
 import secrets
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, NotFoundError, RefusedError, StorageError
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Trust, Usage
-from ufo_experience.store.base import Added, Event, NotesEvents, StoreReport, check_quota, event
+from ufo_experience.store.base import BaseStore, Event, StoreReport, event
 from ufo_experience.store.catalog import FOLDER as INDEX
 from ufo_experience.store.catalog import Catalog, Rows
 from ufo_experience.store.files import (
@@ -44,13 +44,13 @@ from ufo_experience.store.files import (
     writer_lock,
 )
 from ufo_experience.store.location import carried_by, check_writable
-from ufo_experience.store.records import SUFFIX, digest, encode, place_of, sealed, signing_key, without_seal
+from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
-from ufo_experience.store.watch import EVENTS, MAX_EVENTS_BYTES, RECORDS, Watch, status_of
+from ufo_experience.store.view import View
+from ufo_experience.store.watch import EVENTS, MAX_EVENTS_BYTES, RECORDS, Place, Watch, status_of
 
 REMOVED, CORRUPT, STORE_FILE, SECRET = "removed", "corrupt", "store.json", ".key"
 VERSION = 2
-GROUP = 512  # records in one commit; the lock is free between groups
 KEPT = 1_024  # records that stay parsed: what is asked for is asked for again
 _IGNORED = (
     f"# What belongs to one machine; records, events and the view are kept.\n/{INDEX}/\n/{REMOVED}/\n/{CORRUPT}/\n"
@@ -60,36 +60,27 @@ _COLUMNS = "SELECT id, path, inode, size, mtime, content, edited, data FROM reco
 _log = logging.getLogger(__name__)
 
 
-class FolderStore(NotesEvents):
+class FolderStore(BaseStore):
     """Experiences in a folder. Open it with `FolderStore.open`. Safe to use from many threads and processes."""
 
-    def __init__(
-        self, root: Path, location: str, *, lock_timeout: float, network: bool, max_per_author: int | None
-    ) -> None:
+    def __init__(self, root: Path, location: str, *, lock_timeout: float, network: bool) -> None:
         self.root, self._location = root, location
-        self._timeout, self._network, self._most = lock_timeout, network, max_per_author
-        self._signing = signing_key(root)
+        self._timeout, self._network = lock_timeout, network
         self._owner = root.stat().st_uid
         self.catalog = Catalog(root)
-        self.watch = Watch(root, self.catalog, self._signing)
-        self._parsed: OrderedDict[tuple[Any, ...], Experience] = OrderedDict()
+        self._watch = Watch(root, self.catalog)
+        self._view = View(root, self.catalog, self.scan)
+        self._parsed: dict[Place, Experience] = {}
 
     @classmethod
     def open(
-        cls,
-        path: str | Path,
-        *,
-        create: bool = True,
-        lock_timeout: float = 10.0,
-        network: bool = False,
-        max_per_author: int | None = None,
+        cls, path: str | Path, *, create: bool = True, lock_timeout: float = 10.0, network: bool = False
     ) -> FolderStore:
         """Open the store in a folder, making it first if allowed. Only making it writes anything.
 
         Args:
             lock_timeout: seconds a write waits for another writer.
             network: also write to a folder whose files are carried to other machines (`location.py`).
-            max_per_author: the most records one user of the system may own here.
 
         Raises:
             NotFoundError: no store there, and `create` is False.
@@ -108,7 +99,7 @@ class FolderStore(NotesEvents):
                 raise RefusedError(f"{root / name}: a link; a store lies in one folder")
         if carried_by(root):
             _log.warning("%s lies on %s", root, carried_by(root))
-        return cls(root, str(path), lock_timeout=lock_timeout, network=network, max_per_author=max_per_author)
+        return cls(root, str(path), lock_timeout=lock_timeout, network=network)
 
     @property
     def location(self) -> str:
@@ -129,11 +120,18 @@ class FolderStore(NotesEvents):
         """The secret of keyed digests, made when first asked for. Raises `StorageError`."""
         path = self.root / SECRET
         if not path.exists():
-            with self.writing():
+            with self._writing():
                 if not path.exists():
                     write_new(path, secrets.token_hex(32).encode())
                     sync_folder(self.root)
         return read_regular(path, 4_096, follow=False).strip()
+
+    def look_everywhere(self) -> None:
+        """Take in what others changed in any file, and bring `experience.yaml` up to date with it."""
+        self._watch.refresh(everything=True)
+        if not self._view.is_current(self.change()):
+            with self._writing():
+                pass  # at its end the view follows
 
     # ---- reading ----
 
@@ -149,7 +147,7 @@ class FolderStore(NotesEvents):
 
     def ids(self) -> list[str]:
         """Ids of all live records, sorted."""
-        self.watch.refresh()
+        self._watch.refresh()
         return [id for (id,) in self.catalog.read("SELECT id FROM record WHERE live ORDER BY id")]
 
     def scan(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
@@ -172,7 +170,7 @@ class FolderStore(NotesEvents):
         """What happened, oldest first: to one record, or to all."""
         path = self.root / EVENTS
         data = read_regular(path, MAX_EVENTS_BYTES, follow=False) if path.exists() else b""
-        for _, found in self.watch.events_in(data):
+        for _, found in self._watch.events_in(data):
             if isinstance(found, Event) and id in (None, found.id):
                 yield found
 
@@ -186,105 +184,67 @@ class FolderStore(NotesEvents):
 
     def change(self) -> int:
         """The number of the last change; each record has that of its own."""
-        self.watch.refresh()
+        self._watch.refresh()
         return int(self.catalog.meta("change") or 0)
 
     def _rows(self, where: str, given: Sequence[Any]) -> Rows:
-        self.watch.refresh()
+        self._watch.refresh()
         return self.catalog.read(f"{_COLUMNS} WHERE {where} ORDER BY id", given)
 
     def _load(self, row: tuple[Any, ...]) -> Experience:
         """The record of a row of the catalog. One whose file changed under its name is read again."""
-        id, path, inode, size, mtime, content, edited, data = row
-        try:
-            info = os.lstat(self.root / path)
-        except OSError:
-            info = None
-        if info is None or (info.st_ino, info.st_size, info.st_mtime_ns) != (inode, size, mtime):
-            self.watch.take_file(path)
+        id, place = row[0], Place(*row[1:5])
+        path = self.root / place.path
+        with storage_errors(path):
+            info = os.lstat(path) if os.path.lexists(path) else None
+        if info is None or (info.st_ino, info.st_size, info.st_mtime_ns) != place[1:]:
+            self._watch.take_file(place.path)
             rows = self.catalog.read(f"{_COLUMNS} WHERE live AND id = ?", (id,))
             if not rows:
-                self._explain(id, path)
-            id, path, inode, size, mtime, content, edited, data = rows[0]
+                if info is not None:
+                    self._watch.read(path)  # which says what is wrong with it
+                raise NotFoundError(f"no experience {id!r}", file=self.location)
+            place, row = Place(*rows[0][1:5]), rows[0]
         if info is not None:
-            check_owner(info, self.root / path, self._owner)
-        key = (id, inode, size, mtime)
-        experience = self._parsed.pop(key, None) or self.watch.read(self.root / path)[0]
-        self._keep(key, experience)
-        return self._as_now(experience, data, content, bool(edited))
+            check_owner(info, path, self._owner)
+        experience = self._parsed.get(place) or self._watch.read(self.root / place.path)[0]
+        self._keep(place, experience)
+        return _as_now(experience, *row[5:])
 
-    def _explain(self, id: str, path: str) -> None:
-        """Say why a record that was there cannot be read: it is damaged, or gone."""
-        if os.path.lexists(self.root / path):
-            self.watch.read(self.root / path)
-        raise NotFoundError(f"no experience {id!r}", file=self.location)
-
-    def _keep(self, key: tuple[Any, ...], experience: Experience) -> None:
-        self._parsed[key] = experience
-        with suppress(KeyError):  # two threads may drop the last one at once
-            if len(self._parsed) > KEPT:
-                self._parsed.popitem(last=False)
-
-    def _as_now(self, experience: Experience, data: str | None, content: str, edited: bool) -> Experience:
-        """The record after its events; trust holds for the content that it was given to."""
-        status = status_of(data)
-        now = status.over(experience)
-        given = status.content if status.trust else ""
-        if (edited and given != content) or (given and given != content):
-            most = Trust.QUARANTINED if self._signing else Trust.OBSERVED
-            now = now.model_copy(update={"trust": min(now.trust, most, key=lambda level: level.rank)})
-        return now
+    def _keep(self, place: Place, experience: Experience) -> None:
+        if len(self._parsed) >= KEPT:
+            self._parsed = {}
+        self._parsed[place] = experience
 
     # ---- writing ----
 
-    def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
-        """Commit records, in groups of up to 512; durable when it returns. See `ExperienceStore.add`."""
-        added: list[str] = []
-        skipped: list[str] = []
-        source = iter(experiences)
-        while group := list(islice(source, GROUP)):
-            encoded = [(one, encode(one, self._signing)) for one in group]
-            with self.writing():
-                fresh = self._add_group(encoded, revive)
-            added += fresh
-            left = set(fresh)
-            for one in group:  # an id that stands twice is new once
-                if one.id not in left:
-                    skipped.append(one.id)
-                left.discard(one.id)
-        return Added(tuple(added), tuple(skipped))
+    def _add_group(self, group: Sequence[Experience]) -> set[str]:
+        encoded = [(one, encode(one)) for one in group]
+        with self._writing():
+            ids = [one.id for one in group]
+            known = {row[0] for row in self._rows(*_among("path IS NOT NULL", ids))} | self._removed_ids(ids)
+            return self._write([(one, data) for one, data in encoded if one.id not in known])
 
-    def _add_group(self, group: list[tuple[Experience, bytes]], revive: bool) -> list[str]:
-        known = {row[0]: row for row in self._rows(*_among("path IS NOT NULL", [one.id for one, _ in group]))}
-        removed = self._removed_ids([one.id for one, _ in group])
-        fresh: dict[str, tuple[Experience, bytes]] = {}
-        for one, data in group:
-            if (one.id not in known and one.id not in removed) or (revive and one.id in removed):
-                fresh.setdefault(one.id, (one, data))
-        if self._most is not None and fresh:
-            self._check_quota(len(fresh))
+    def _write(self, fresh: Sequence[tuple[Experience, bytes]]) -> set[str]:
         written: list[tuple[Path, Experience, str]] = []
         try:
-            for one, data in fresh.values():
+            for one, data in fresh:
                 path = self._free_place(one)
-                written.append((path, one, digest(without_seal(json.loads(data)))))
+                written.append((path, one, json.loads(data)["sha256"]))
                 write_new(path, data)
             for folder in {path.parent for path, _, _ in written}:
                 sync_folder(folder)
-            self._append([event("restored", id) for id in fresh if id in removed])
-            self._append([event("usage", one.id, usage=one.usage) for one, _ in fresh.values() if one.usage != Usage()])
+            self._append([event("usage", one.id, usage=one.usage) for one, _ in fresh if one.usage != Usage()])
         except StorageError:
             for path, _, _ in written:  # not acknowledged: none of the group stays
                 with suppress(OSError):
                     path.unlink()
             raise
-        self.watch.wrote(written)
+        self._watch.wrote(written)
         for path, one, _ in written:
             with storage_errors(path):
-                info = path.lstat()
-            self._keep((one.id, info.st_ino, info.st_size, info.st_mtime_ns), one)
-        self.watch.refresh()
-        return list(fresh)
+                self._keep(self._watch.place(path), one)
+        return {one.id for one, _ in fresh}
 
     def _free_place(self, one: Experience) -> Path:
         """Where the file of a record goes; with more of its id where another record's begins the same."""
@@ -294,7 +254,7 @@ class FolderStore(NotesEvents):
         return next(path for path in paths if not os.path.lexists(path))
 
     def _note(self, id: str, events: Callable[[Experience], Sequence[Event]]) -> Experience:
-        with self.writing():
+        with self._writing():
             seen = self.get(id)
             content = self.catalog.read("SELECT content FROM record WHERE id = ?", (id,))[0][0]
             bound = [one.model_copy(update={"content": content}) if one.trust else one for one in events(seen)]
@@ -305,26 +265,26 @@ class FolderStore(NotesEvents):
 
     def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
         """Take records out: a `removed` event, then the file moves to `removed/`. Returns the ids that were there."""
-        with self.writing():
+        with self._writing():
             rows = self._rows(*_among("live", ids))
             self._append([event("removed", row[0], reason=reason) for row in rows])
             for id, path, *_ in rows:
                 self._move(self.root / path, self.root / REMOVED / f"{id}{SUFFIX}")
-            self.watch.refresh()
+            self._watch.refresh()
         return [row[0] for row in rows]
 
     def restore(self, ids: Iterable[str]) -> list[Experience]:
         """Bring removed records back as they were. Raises `NotFoundError`."""
         wanted = list(ids)
-        with self.writing():
+        with self._writing():
             files = self._removed_files()
             for id in wanted:
                 if id not in files:
                     raise NotFoundError(f"no removed record {id!r}", file=self.location)
                 if files[id].parent.name == REMOVED:
-                    self._move(files[id], self._free_place(self.watch.read(files[id])[0]))
+                    self._move(files[id], self._free_place(self._watch.read(files[id])[0]))
             self._append([event("restored", id) for id in wanted])
-            self.watch.refresh()
+            self._watch.refresh()
         return [self.get(id) for id in wanted]
 
     def scan_removed(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
@@ -332,12 +292,12 @@ class FolderStore(NotesEvents):
         files = self._removed_files()
         for id in sorted(files.keys() if ids is None else files.keys() & set(ids)):
             with suppress(DataError):
-                yield self.watch.read(files[id])[0]
+                yield self._watch.read(files[id])[0]
 
     def purge(self, ids: Iterable[str]) -> list[Experience]:
         """Erase records, removed ones too, and what was said of them; only `removed` events with their ids stay."""
         wanted = set(ids)
-        with self.writing():
+        with self._writing():
             gone = [*self.scan(wanted), *self.scan_removed(wanted)]
             files = {id: path for id, path in self._removed_files().items() if id in wanted}
             rows = self._rows(*_among("path IS NOT NULL", wanted))
@@ -351,7 +311,7 @@ class FolderStore(NotesEvents):
                 with suppress(OSError):  # not empty
                     folder.rmdir()
             self._parsed.clear()
-            self.watch.refresh()
+            self._watch.refresh()
         return gone
 
     def verify(self, *, repair: bool = False) -> StoreReport:
@@ -359,25 +319,33 @@ class FolderStore(NotesEvents):
         from ufo_experience.store.check import examine, mend
 
         if not repair:
-            return examine(self.root, self.watch)
-        with self.writing():
-            repaired = mend(self.root, examine(self.root, self.watch))
-            self.watch.refresh(everything=True)
-        return StoreReport(**{**vars(examine(self.root, self.watch)), "repaired": repaired})
+            return examine(self.root, self._watch)
+        with self._writing():
+            repaired = mend(self.root, examine(self.root, self._watch))
+            self._watch.refresh(everything=True)
+        return StoreReport(**{**vars(examine(self.root, self._watch)), "repaired": repaired})
 
     def close(self) -> None:
         """Close the catalog; it is opened again when it is needed."""
         self.catalog.close()
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold the lock, the catalog in line with the files. Raises `RefusedError`, `LockedError`, `StorageError`."""
+    def _writing(self) -> Iterator[None]:
+        """Hold the lock, the catalog in line with the files; in the end the view follows.
+
+        Raises:
+            RefusedError, LockedError, StorageError: not here, somebody else writes, the disk.
+        """
         check_writable(self.root, self._network)
         if not self.root.is_dir():
             raise StorageError(f"{self.location}: not written, the store is not there any more")
         with writer_lock(self.root, self._timeout):
-            self.watch.refresh()
+            self._watch.refresh()
             yield
+            try:
+                self._view.follow(self.change())
+            except StorageError as error:  # what was asked for is done; the next writer tries again
+                _log.warning("%s", error)
 
     def _append(self, events: Sequence[Event]) -> None:
         """Append events, durably. A line that a writer before left torn is closed first."""
@@ -386,11 +354,11 @@ class FolderStore(NotesEvents):
         path = self.root / EVENTS
         torn = path.exists() and not _ends_with_newline(path)
         append(path, b"\n" * torn + b"".join(self._line(one) for one in events))
-        self.watch.refresh()
+        self._watch.refresh()
 
     def _line(self, one: Event) -> bytes:
         payload = one.model_dump(mode="json", exclude_defaults=True)
-        return json.dumps(sealed(payload, self._signing), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        return json.dumps(sealed(payload), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
     def _rewrite_events(self, without: set[str], then: Sequence[Event]) -> None:
         """Write the file anew without the lines about some ids: an erasure is the one thing that rewrites it."""
@@ -417,12 +385,15 @@ class FolderStore(NotesEvents):
         rows = self._rows("removed AND path IS NOT NULL", ())
         return found | {row[0]: self.root / row[1] for row in rows}
 
-    def _check_quota(self, more: int) -> None:
-        user = os.geteuid() if hasattr(os, "geteuid") else 0
-        with storage_errors(self.root):
-            files = [self.root / row[1] for row in self._rows("live", ())]
-            count = sum(path.lstat().st_uid == user for path in files)
-        check_quota(self.location, f"user {user}", count, more, self._most or 0)
+
+def _as_now(experience: Experience, content: str, edited: int, data: str | None) -> Experience:
+    """The record after its events; trust holds for the content that it was given to."""
+    status = status_of(data)
+    now = status.over(experience)
+    given = status.content if status.trust else ""
+    if given != content and (given or edited):
+        return now.model_copy(update={"trust": min(now.trust, Trust.OBSERVED, key=lambda level: level.rank)})
+    return now
 
 
 def _among(where: str, ids: Iterable[str]) -> tuple[str, tuple[str]]:

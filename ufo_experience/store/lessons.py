@@ -6,15 +6,17 @@ written without the store's key (by hand, on another machine) is quarantined unt
 
 from __future__ import annotations
 
+import hmac
 import json
 from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 from ufo_experience.errors import DataError, NotFoundError
 from ufo_experience.request import application_key
 from ufo_experience.schema import Instant, Model, Name, Text, Trust, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.files import read_regular, replace_file, writer_lock
-from ufo_experience.store.records import is_sealed, sealed
+from ufo_experience.store.records import canonical
 from ufo_experience.store.strict_json import parse
 from ufo_experience.trust.policy import TrustPolicy
 
@@ -63,7 +65,7 @@ class Lessons:
         if not isinstance(said, dict) or not isinstance(said.get("lessons"), list):
             raise DataError("not a file of lessons", file=str(self._path))
         found = tuple(validate(Lesson, one, file=str(self._path)) for one in said["lessons"])
-        if is_sealed(said, self._store.key()):
+        if hmac.compare_digest(str(said.get("hmac")).encode(), _signature(said["lessons"], self._store.key()).encode()):
             return found
         return tuple(one.model_copy(update={"trust": Trust.QUARANTINED}) for one in found)
 
@@ -121,9 +123,15 @@ class Lessons:
         key = self._store.key()
         with writer_lock(self._path.parent, _LOCK_S):
             after = change(self.all())
-            told = sealed({"lessons": [one.model_dump(mode="json") for one in after]}, key)
+            lessons = [one.model_dump(mode="json") for one in after]
+            told = {"lessons": lessons, "hmac": _signature(lessons, key)}
             replace_file(self._path, json.dumps(told, ensure_ascii=False, indent=1).encode())
         return after
+
+
+def _signature(lessons: list[Any], key: bytes) -> str:
+    """What only who has the key of the store can write."""
+    return hmac.new(key, canonical(lessons), "sha256").hexdigest()
 
 
 def _counted(one: Lesson, count: str) -> Lesson:

@@ -6,12 +6,10 @@ adds its rows in the same transaction (`PostgresStore.indexing`): a record is fo
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +18,11 @@ from platformdirs import user_cache_path
 from ufo_experience.errors import DataError, NotFoundError
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Problem, Trust, Usage, validate
-from ufo_experience.store.base import Added, Event, NotesEvents, Status, StoreReport, check_quota, event
-from ufo_experience.store.database import Connection, Database
-from ufo_experience.store.records import decode, encode, is_sealed, sealed, signing_key, without_seal
-from ufo_experience.store.tables import CLOCKS, open_tables
+from ufo_experience.store.base import BaseStore, Event, Status, StoreReport, event
+from ufo_experience.store.postgres_server import Connection, Database
+from ufo_experience.store.postgres_tables import CLOCKS, open_tables
+from ufo_experience.store.records import decode, encode
 
-GROUP = 512  # records in one transaction
 PAGE = 500  # rows fetched at once
 
 _INSERT = """
@@ -33,7 +30,7 @@ INSERT INTO ufo_experience.record (id, record, trust, status, indexed)
 SELECT id, record::json, trust, status::json, %(indexed)s
 FROM unnest(%(ids)s::text[], %(records)s::text[], %(trusts)s::text[], %(statuses)s::text[])
 AS fresh (id, record, trust, status)
-WHERE %(revive)s OR NOT EXISTS (
+WHERE NOT EXISTS (
     SELECT FROM ufo_experience.event gone WHERE gone.id = fresh.id AND gone.kind = 'removed'
 )
 ON CONFLICT DO NOTHING RETURNING id
@@ -43,8 +40,6 @@ UPDATE ufo_experience.record SET removed = false,
     indexed = EXISTS (SELECT FROM ufo_experience.row WHERE row.id = record.id)
 WHERE id = ANY(%s) AND removed RETURNING id
 """
-_OF_AUTHOR = "SELECT session_user, count(*) FROM ufo_experience.record WHERE author = session_user"
-_ONE_AUTHOR = "SELECT pg_advisory_xact_lock(hashtext('ufo_experience ' || session_user))"
 _READ = "SELECT id, record::text, status FROM ufo_experience.record"
 _NOTE = "INSERT INTO ufo_experience.event (id, kind, event) VALUES (%s, %s, %s)"
 _STATUS = "UPDATE ufo_experience.record SET (trust, status) = (%s, %s::json) WHERE id = %s"
@@ -54,35 +49,25 @@ _log = logging.getLogger(__name__)
 Indexing = Callable[[Connection, Sequence[Experience]], None]
 
 
-class PostgresStore(NotesEvents):
+class PostgresStore(BaseStore):
     """Experiences in a database, one store in each. Open it with `PostgresStore.open`.
 
     `indexing`, where an index is in the same database, inserts the rows of new records in the transaction of theirs.
     """
 
-    def __init__(self, database: Database, store_id: str, max_per_author: int | None = None) -> None:
-        self.database, self.store_id, self._max_per_author = database, store_id, max_per_author
-        self._signing = signing_key(None)
+    def __init__(self, database: Database, store_id: str) -> None:
+        self.database, self.store_id = database, store_id
+        self._key = b""
         self.indexing: Indexing | None = None
 
     @classmethod
-    def open(
-        cls,
-        url: str,
-        *,
-        create: bool = True,
-        lock_timeout: float = 10,
-        network: bool = True,
-        max_per_author: int | None = None,
-    ) -> PostgresStore:
+    def open(cls, url: str, *, create: bool = True, lock_timeout: float = 10.0, network: bool = True) -> PostgresStore:
         """Open the store in a database, making its tables first if allowed.
 
         Args:
             url: `postgresql://user@host:5432/database`; the password belongs into `PGPASSWORD` or `~/.pgpass`.
             lock_timeout: seconds a write waits for another writer of the same record.
             network: nothing to allow, a server is made for it.
-            max_per_author: the most records one role of the server may have added; a role that writes SQL of its own
-                is not held by it.
 
         Raises:
             ServiceError: no server answers there, or it does not let us in.
@@ -91,7 +76,7 @@ class PostgresStore(NotesEvents):
             StorageError: its tables cannot be made.
         """
         database = Database(url, lock_timeout=lock_timeout)
-        return cls(database, open_tables(database, create), max_per_author)
+        return cls(database, open_tables(database, create))
 
     @property
     def location(self) -> str:
@@ -114,20 +99,8 @@ class PostgresStore(NotesEvents):
 
     def key(self) -> bytes:
         """The store's secret for keyed digests; see `ExperienceStore.key`."""
-        return bytes(self.database.select("SELECT key FROM ufo_experience.secret")[0][0])
-
-    def add(self, experiences: Iterable[Experience], *, revive: bool = False) -> Added:
-        """Commit records, in transactions of up to 512; durable when it returns. See `ExperienceStore.add`."""
-        added: list[str] = []
-        skipped: list[str] = []
-        source = iter(experiences)
-        while group := list(islice(source, GROUP)):
-            first = {one.id: one for one in reversed(group)}  # of two with one id the first counts
-            fresh = self._insert(list(first.values()), revive)
-            for one in group:
-                (added if one.id in fresh else skipped).append(one.id)
-                fresh.discard(one.id)
-        return Added(tuple(added), tuple(skipped))
+        self._key = self._key or bytes(self.database.select("SELECT key FROM ufo_experience.secret")[0][0])
+        return self._key
 
     def get(self, id: str) -> Experience:
         """The live record with this id; see `ExperienceStore.get`."""
@@ -213,30 +186,20 @@ class PostgresStore(NotesEvents):
         """Close the connections."""
         self.database.close()
 
-    def _insert(self, group: Sequence[Experience], revive: bool) -> set[str]:
-        """Insert what is not there; returns those ids."""
-        rows = [self._encoded(one) for one in sorted(group, key=lambda one: one.id)]  # so no two wait in a ring
+    def _add_group(self, group: Sequence[Experience]) -> set[str]:
+        rows = [_encoded(one) for one in sorted(group, key=lambda one: one.id)]  # so no two wait in a ring
         names = ("ids", "records", "trusts", "statuses")
         values = {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
         with self.database.transaction() as connection:
-            back = {id for (id,) in connection.execute(_RESTORE, (values["ids"],))} if revive else set()
-            inserted = connection.execute(_INSERT, {**values, "revive": revive, "indexed": self.indexing is not None})
+            inserted = connection.execute(_INSERT, {**values, "indexed": self.indexing is not None})
             new = {id for (id,) in inserted.fetchall()}
-            if not new | back:
+            if not new:
                 return new
-            if self._max_per_author is not None:
-                self._check_quota(connection, len(new), self._max_per_author)
             if self.indexing:
                 self.indexing(connection, [one for one in group if one.id in new])
             used = [event("usage", one.id, usage=one.usage) for one in group if one.id in new and one.usage != Usage()]
-            self._commit(connection, [*(event("restored", id) for id in sorted(back)), *used])
-        return new | back
-
-    def _check_quota(self, connection: Connection, more: int, limit: int) -> None:
-        """Raise `StorageError` when this role has enough; its other writers wait until this commit counts."""
-        connection.execute(_ONE_AUTHOR)
-        author, count = connection.execute(_OF_AUTHOR).fetchone() or ("", 0)
-        check_quota(self.location, author, count - more, more, limit)
+            self._commit(connection, used)
+        return new
 
     def _note(self, id: str, events: Callable[[Experience], Sequence[Event]]) -> Experience:
         query, values = _live(id)
@@ -250,7 +213,7 @@ class PostgresStore(NotesEvents):
             for one in noted:
                 status = status.after(one)
             now = _as_now(recorded, content, intact, status)
-            connection.execute(_STATUS, (now.trust.value, self._sealed(status), id))
+            connection.execute(_STATUS, (now.trust.value, _as_json(status), id))
             self._commit(connection, noted)
         return now
 
@@ -300,27 +263,26 @@ class PostgresStore(NotesEvents):
             return error
 
     def _now(self, id: str, record: str, status: object) -> Experience:
-        """The record of a row as it is now. Raises `DataError`, `DataError`, `DataError` naming it."""
+        """The record of a row as it is now. Raises `DataError` naming it."""
         return _as_now(*self._read(id, record, status))
 
     def _read(self, id: str, record: str, status: Any) -> tuple[Experience, str, bool, Status]:
         """The record as it was learned, the digest of its content, whether nobody edited it, and its status."""
         file = f"{self.location} record {id}"
-        one, content, intact = decode(record.encode("utf-8"), file, self._signing)
+        one, content, intact = decode(record.encode("utf-8"), file)
         if one.id != id:
             raise DataError("the id of the row is not the id inside", file=file, code="E_CORRUPT")
-        if status and self._signing and not is_sealed(status, self._signing):
-            return one, content, False, Status()
-        return one, content, intact, validate(Status, without_seal(status), file=file)
+        return one, content, intact, validate(Status, status, file=file)
 
-    def _encoded(self, one: Experience) -> tuple[str, str, str, str]:
-        """The columns of a new record. Raises `DataError` when it is over a limit."""
-        status = "{}" if one.usage == Usage() else self._sealed(Status(usage=one.usage))
-        return one.id, encode(one, self._signing).decode("utf-8"), one.trust.value, status
 
-    def _sealed(self, status: Status) -> str:
-        payload = status.model_dump(mode="json", exclude_defaults=True)
-        return json.dumps(sealed(payload, self._signing) if self._signing else payload)
+def _encoded(one: Experience) -> tuple[str, str, str, str]:
+    """The columns of a new record. Raises `DataError` when it is over a limit."""
+    status = "{}" if one.usage == Usage() else _as_json(Status(usage=one.usage))
+    return one.id, encode(one).decode("utf-8"), one.trust.value, status
+
+
+def _as_json(status: Status) -> str:
+    return status.model_dump_json(exclude_defaults=True)
 
 
 def _as_now(one: Experience, content: str, intact: bool, status: Status) -> Experience:

@@ -2,37 +2,31 @@
 
     records/outlook/send-an-email-to-name-about-text-7f3a91c2.json
 
-The name holds words of the task and no value. The digest is SHA-256; with a key in `UFO_EXPERIENCE_HMAC_KEY` (or in
-the file `UFO_EXPERIENCE_HMAC_KEY_FILE` names) it is a signature, and what is not signed counts as quarantined.
+The name holds words of the task and no value.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
-import os
 import unicodedata
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, RefusedError, UsageError
+from ufo_experience.errors import DataError
 from ufo_experience.request import Request, application_key
 from ufo_experience.schema import MAX_RECORD_BYTES, SCHEMA_VERSION, UNKNOWN_FIELD, Experience, validate
 from ufo_experience.store.strict_json import parse
 
 SUFFIX = ".json"
 MAX_FILE_BYTES = 4 * MAX_RECORD_BYTES  # indented, and with what a person adds
-KEY, KEY_FILE = "UFO_EXPERIENCE_HMAC_KEY", "UFO_EXPERIENCE_HMAC_KEY_FILE"
-_LEAST_KEY = 16
 _WIDTH = 120  # characters of a line in a record
 _NAME_BYTES = 80  # of the words in a file name: a path stays under 260 characters, as Windows wants it
 _ORDER = ("id", "state", "outcome", "action", "slots", "digests", "preconditions", "avoid_when", "trust", "created_at")
 _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{name}{n}" for name in ("com", "lpt") for n in range(1, 10))})
 
 
-def encode(experience: Experience, key: bytes | None = None) -> bytes:
+def encode(experience: Experience) -> bytes:
     """The bytes of a record file. What could not be read back is refused here, before it is written.
 
     Raises:
@@ -42,7 +36,7 @@ def encode(experience: Experience, key: bytes | None = None) -> bytes:
     data["trust"] = experience.trust.value
     ordered = {name: data[name] for name in _ORDER if name in data} | {"schema_version": SCHEMA_VERSION}
     try:
-        text = _for_people(sealed({**ordered, **data}, key)) + "\n"
+        text = _for_people(sealed({**ordered, **data})) + "\n"
         encoded = text.encode("utf-8")
     except ValueError as error:  # NaN, half of a surrogate pair
         raise DataError(f"not JSON: {error}", file=experience.id, code="E_SCHEMA") from error
@@ -67,13 +61,12 @@ def _for_people(value: Any, depth: int = 0) -> str:
     return f"{first}\n{inside}\n{' ' * depth}{last}"
 
 
-def decode(data: bytes, file: str, key: bytes | None = None) -> tuple[Experience, str, bool]:
+def decode(data: bytes, file: str) -> tuple[Experience, str, bool]:
     """The record in a file's bytes, the digest of its content, and whether it is as it was written.
 
     Raises:
-        DataError: not a record: torn, damaged, something else.
-        DataError: a newer version wrote it.
-        DataError: over a limit, or edited to what no record can be.
+        DataError: not a record (torn, damaged, something else), of a newer version, over a limit, or edited to what no
+            record can be.
     """
     payload = parse(data, file=file) if data.strip(b"\0 \t\r\n") else None
     if not isinstance(payload, dict):
@@ -83,7 +76,7 @@ def decode(data: bytes, file: str, key: bytes | None = None) -> tuple[Experience
         raise DataError(
             f"schema {version} is newer than {SCHEMA_VERSION}", file=file, field="schema_version", code="E_VERSION"
         )
-    bare = without_seal(payload)
+    bare, content, whole = unsealed(payload)
     try:
         experience = validate(Experience, bare, file=file)
     except DataError as error:
@@ -92,7 +85,7 @@ def decode(data: bytes, file: str, key: bytes | None = None) -> tuple[Experience
         raise DataError(
             "not known here: a newer version wrote it", file=file, field=error.field, code="E_VERSION"
         ) from error
-    return experience, digest(bare), is_sealed(payload, key)
+    return experience, content, whole
 
 
 def place_of(experience: Experience) -> tuple[str, str]:
@@ -116,7 +109,7 @@ def _words(text: str) -> str:
     return f"{found}-" if found in _RESERVED else found
 
 
-# ---- digests and signatures ----
+# ---- digests ----
 
 
 def canonical(payload: Any) -> bytes:
@@ -129,41 +122,13 @@ def digest(payload: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical(payload)).hexdigest()[:32]
 
 
-def sealed(payload: Mapping[str, Any], key: bytes | None) -> dict[str, Any]:
-    """The payload with its digest, or with its signature where there is a key."""
-    if key is None:
-        return {**payload, "sha256": digest(payload)}
-    return {**payload, "hmac": hmac.new(key, canonical(payload), "sha256").hexdigest()}
+def sealed(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The payload with its digest, which tells later whether somebody has edited it, or a byte of it has flipped."""
+    return {**payload, "sha256": digest(payload)}
 
 
-def without_seal(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The payload itself."""
-    return {name: value for name, value in payload.items() if name not in ("sha256", "hmac")}
-
-
-def is_sealed(payload: Mapping[str, Any], key: bytes | None) -> bool:
-    """True when nobody without the key has changed the payload; without a key, when nobody has by hand."""
-    if key is None and "hmac" in payload:
-        return True  # signed for somebody else
-    name = "hmac" if key else "sha256"
-    return hmac.compare_digest(str(payload.get(name)).encode(), sealed(without_seal(payload), key)[name].encode())
-
-
-def signing_key(root: Path | None) -> bytes | None:
-    """The key in the environment; None where there is none.
-
-    Raises:
-        RefusedError: its file lies inside the store, where who writes records could read it.
-        UsageError: the file cannot be read, or the key is short.
-    """
-    key, named = os.environ.get(KEY, "").strip().encode(), os.environ.get(KEY_FILE)
-    if named:
-        if root is not None and Path(named).resolve().is_relative_to(root.resolve()):
-            raise RefusedError(f"the key file {named} lies inside the store")
-        try:
-            key = Path(named).read_bytes().strip()
-        except OSError as error:
-            raise UsageError(f"key file {named}: {error.strerror or error}") from error
-    if (key or named) and len(key) < _LEAST_KEY:
-        raise UsageError(f"the key that signs records has fewer than {_LEAST_KEY} bytes")
-    return key or None
+def unsealed(payload: Mapping[str, Any]) -> tuple[dict[str, Any], str, bool]:
+    """The payload itself, its digest, and whether it is as it was sealed."""
+    bare = {name: value for name, value in payload.items() if name != "sha256"}
+    content = digest(bare)
+    return bare, content, payload.get("sha256") == content

@@ -1,20 +1,24 @@
-"""Which records of a store are meant: by the beginnings of their ids, by what they are, or all of them."""
+"""Which records of a store are meant, what a change did to them, and what there is to choose from."""
 
 from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Literal, overload
 
 from ufo_experience.errors import NotFoundError, UsageError
 from ufo_experience.ids import is_id
 from ufo_experience.request import application_key
-from ufo_experience.schema import Experience, Provenance, Trust, expect, readable_name
+from ufo_experience.schema import Experience, Problem, Provenance, Trust, expect, readable_name
 from ufo_experience.store.base import ExperienceStore, check_expected
+from ufo_experience.store.files import storage_errors
+from ufo_experience.trust.policy import TrustPolicy
 from ufo_experience.trust.risk import risks
 
 _VERSION = re.compile(r"-v\d[\w.]*$")  # of a format that has several
@@ -58,7 +62,7 @@ class RecordFilter:
     def __post_init__(self) -> None:
         if isinstance(self.ids, str) or not all(isinstance(one, str) for one in self.ids):
             raise UsageError(f"ids is a list of texts, not {self.ids!r}")
-        if self.success is not None and self.success != "unknown" and not isinstance(self.success, bool):
+        if self.success not in (None, True, False, "unknown"):
             raise UsageError(f"success is True, False or 'unknown', not {self.success!r}")
         if self.since is not None:
             expect(datetime, self.since, "since")
@@ -88,21 +92,16 @@ class RecordFilter:
         )
 
 
-_ALL = RecordFilter(all=True)
-
-
 @dataclass(frozen=True)
 class ChangeReport(Sequence[Experience]):
     """The records a change was about, as they are now (what is gone: as it was); a sequence of them.
 
     `left_out` says of records that fit the filter and were not changed, why. After a `dry_run` nothing was changed.
-    `warning` says what could not be done besides.
     """
 
     records: tuple[Experience, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     dry_run: bool = False
-    warning: str | None = None
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -139,29 +138,46 @@ def set_trust(store: ExperienceStore, where: RecordFilter, trust: Trust, *, dry_
     return ChangeReport(tuple(changed), left_out, dry_run)
 
 
-def matches_source(provenance: Provenance, source: str) -> bool:
-    """True when `source` is the record's source or session, in any spelling of a path, or a folder above its source."""
-    if not source:
-        return False
-    source = readable_name(source)
-    wanted = {source, _normal(source)}
-    if _normal(provenance.source).startswith(f"{_normal(source)}/"):
-        return True
-    return any(name in wanted or _normal(name) in wanted for name in (provenance.source, provenance.session) if name)
-
-
-def _normal(text: str) -> str:
-    """A path with forward slashes, without `.`, `..` and trailing slash; a Windows path without case."""
-    path = posixpath.normpath(text.replace("\\", "/"))
-    return path.casefold() if re.match(r"[A-Za-z]:/", path) else path
-
-
 def trust_level(value: Trust | str) -> Trust:
     """The level of trust of this name. Raises `UsageError`."""
     try:
         return Trust(value)
     except ValueError as error:
         raise UsageError(f"trust is one of {', '.join(level.value for level in Trust)}, not {value!r}") from error
+
+
+# ---- which are meant ----
+
+
+def select(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
+    """The records that are meant, in the order of `ids` where those are given, else by id.
+
+    Raises:
+        NotFoundError, UsageError: as `resolve`.
+        ConflictError: one is not any more what `expected` says.
+        DataError: one that was named by its id cannot be read.
+    """
+    known = (store.get(id) for id in resolve(store, where.ids)) if where.ids else store.scan()
+    found = [one for one in known if where.admits(one)]
+    for one in found:
+        check_expected(one, where.expected.get(one.id))
+    return found
+
+
+def chosen(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
+    """The records a change is about.
+
+    Raises:
+        UsageError: nothing says which are meant.
+        NotFoundError: no record fits (unless all are meant); names that are spelled alike are told.
+        ConflictError: as `select`.
+    """
+    if where.is_empty:
+        raise UsageError("which records? give ids, a filter (application, session, …), or all")
+    found = select(store, where)
+    if found or where.all:
+        return found
+    raise NotFoundError(why_none(store, where) or "no record fits", file=store.location)
 
 
 def resolve(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
@@ -181,20 +197,16 @@ def resolve_among(known: Sequence[str], beginnings: Iterable[str], missing: str 
     return list(dict.fromkeys(_resolve(known, one, missing) for one in wanted))
 
 
-def chosen(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
-    """The records a change is about.
-
-    Raises:
-        UsageError: nothing says which are meant.
-        NotFoundError: no record fits (unless all are meant); names that are spelled alike are told.
-        ConflictError: as `select`.
-    """
-    if where.is_empty:
-        raise UsageError("which records? give ids, a filter (application, session, …), or all")
-    found = select(store, where)
-    if found or where.all:
-        return found
-    raise NotFoundError(why_none(store, where) or "no record fits", file=store.location)
+def _resolve(known: Sequence[str], beginning: str, missing: str) -> str:
+    fitting = [id for id in known if id.startswith(beginning)] if beginning else []
+    if not fitting:
+        raise NotFoundError(f"{missing} {beginning!r}")
+    if len(fitting) > 1:
+        more = f"give more of the id (at least {MIN_PREFIX} digits)"
+        raise UsageError(f"{beginning!r} fits {len(fitting)} records; {more}")
+    if len(beginning) < MIN_PREFIX:
+        raise UsageError(f"{beginning!r} is too short: give at least {MIN_PREFIX} digits of the id")
+    return fitting[0]
 
 
 def why_none(store: ExperienceStore, where: RecordFilter) -> str | None:
@@ -203,28 +215,10 @@ def why_none(store: ExperienceStore, where: RecordFilter) -> str | None:
     if near is not None:
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
         return f"no record is of application {where.application!r}{meant}"
-    if where.format and not any(replace(_ALL, format=where.format).admits(one) for one in store.scan()):
-        known = sorted({one.provenance.format or "-" for one in store.scan()})
-        return f"no record is of format {where.format!r}; there are: {', '.join(known)}"
+    formats = {one.provenance.format or "-" for one in store.scan()} if where.format else set()
+    if formats and not formats & {where.format} and where.format not in {_VERSION.sub("", one) for one in formats}:
+        return f"no record is of format {where.format!r}; there are: {', '.join(sorted(formats))}"
     return None
-
-
-def select(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
-    """The records that are meant, in the order of `ids` where those are given, else by id.
-
-    Raises:
-        NotFoundError, UsageError: as `resolve`.
-        ConflictError: one is not any more what `expected` says.
-        DataError: one that was named by its id cannot be read.
-    """
-    if where.ids:
-        named = [store.get(id) for id in resolve(store, where.ids)]
-        found = [one for one in named if where.admits(one)]
-    else:
-        found = [one for one in store.scan() if where.admits(one)]
-    for one in found:
-        check_expected(one, where.expected.get(one.id))
-    return found
 
 
 def nearest_application(store: ExperienceStore, application: str) -> list[str] | None:
@@ -237,15 +231,20 @@ def nearest_application(store: ExperienceStore, application: str) -> list[str] |
     return [str(known[key]) for key in near]
 
 
-def _resolve(known: Sequence[str], beginning: str, missing: str) -> str:
-    fitting = [id for id in known if id.startswith(beginning)] if beginning else []
-    if len(fitting) == 1 and len(beginning) >= MIN_PREFIX:
-        return fitting[0]
-    if not fitting:
-        raise NotFoundError(f"{missing} {beginning!r}")
-    if len(fitting) == 1:
-        raise UsageError(f"{beginning!r} is too short: give at least {MIN_PREFIX} digits of the id")
-    raise UsageError(f"{beginning!r} fits {len(fitting)} records; give more of the id (at least {MIN_PREFIX} digits)")
+def matches_source(provenance: Provenance, source: str) -> bool:
+    """True when `source` is the record's source or session, in any spelling of a path, or a folder above its source."""
+    if not source:
+        return False
+    wanted = _path(readable_name(source))
+    return wanted in (_path(provenance.source), _path(provenance.session)) or _path(provenance.source).startswith(
+        f"{wanted}/"
+    )
+
+
+def _path(text: str) -> str:
+    """A path with forward slashes, without `.`, `..` and trailing slash; a Windows path without case."""
+    path = posixpath.normpath(text.replace("\\", "/")) if text else ""
+    return path.casefold() if re.match(r"[A-Za-z]:/", path) else path
 
 
 def _holds(one: Experience, words: str) -> bool:
@@ -262,3 +261,96 @@ def _at_risk(one: Experience, risk: bool | str) -> bool:
 
 def _aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+
+
+# ---- what there is ----
+
+
+@dataclass
+class Verification:
+    """What `verify` found. `index` is ok or damaged, with the reasons in `corrupt`; `repaired` was set aside."""
+
+    records: int = 0
+    corrupt: list[Problem] = field(default_factory=list)
+    index: str = "ok"
+    repaired: list[Problem] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SourceInfo:
+    """Records of one source (a log file or an import): how many, of which format, when the newest was made."""
+
+    source: str
+    format: str
+    records: int
+    newest: datetime
+
+
+@dataclass(frozen=True)
+class StoreStats:
+    """What is in a store. The counts are by name, the most frequent first; `bytes` is what a folder takes on disk."""
+
+    location: str
+    records: int
+    trust: dict[str, int]
+    outcome: dict[str, int]
+    applications: dict[str, int]
+    formats: dict[str, int]
+    risky: int
+    injected: int
+    helped: int
+    hurt: int
+    look_again: int
+    oldest: datetime | None
+    newest: datetime | None
+    bytes: int | None
+    embedder: str | None = None
+    indexed: int = 0
+    threshold: float | None = None
+
+
+def stats(store: ExperienceStore, policy: TrustPolicy) -> StoreStats:
+    """Count what is in a store; reads every record. `policy` says what needs a new look."""
+    records = list(store.scan())
+
+    def counts(names: Iterable[str]) -> dict[str, int]:
+        return dict(Counter(names).most_common())
+
+    root = getattr(store, "root", None)  # a folder
+    return StoreStats(
+        location=store.location,
+        records=len(records),
+        trust=counts(one.trust.value for one in records),
+        outcome=counts({True: "success", False: "failure", None: "unknown"}[one.outcome.success] for one in records),
+        applications=counts(one.state.application or "-" for one in records),
+        formats=counts(one.provenance.format or "-" for one in records),
+        risky=sum(one.trust is not Trust.APPROVED and bool(risks(one)) for one in records),
+        injected=sum(one.usage.injected for one in records),
+        helped=sum(one.usage.helped for one in records),
+        hurt=sum(one.usage.hurt for one in records),
+        look_again=sum(policy.look_again(one) is not None for one in records),
+        oldest=min((one.created_at for one in records), default=None),
+        newest=max((one.created_at for one in records), default=None),
+        bytes=_size(root) if isinstance(root, Path) else None,
+    )
+
+
+def _size(folder: Path) -> int:
+    with storage_errors(folder):
+        return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def sources(store: ExperienceStore) -> list[SourceInfo]:
+    """Where the records came from, the newest first; records added by a program have the source ""."""
+    found: dict[tuple[str, str], SourceInfo] = {}
+    for one in sorted(store.scan(), key=lambda one: one.created_at):
+        key = one.provenance.source, one.provenance.format
+        before = found.get(key)
+        found[key] = SourceInfo(*key, before.records + 1 if before else 1, one.created_at)
+    return sorted(found.values(), key=lambda info: (info.newest, info.source), reverse=True)
+
+
+def known_sources(store: ExperienceStore, source: str, limit: int = 3) -> list[str]:
+    """The sources and sessions of a store that are spelled most like `source`, best first."""
+    known = {name for one in store.scan() for name in (one.provenance.source, one.provenance.session) if name}
+    return get_close_matches(source, sorted(known), n=limit, cutoff=0.0)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, NoReturn
+from typing import Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH
@@ -52,7 +52,7 @@ def read(data: bytes | str, *, levels: int = MAX_LEVELS, mended: Mended | None =
     """
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data.removeprefix("\ufeff")
-        value = _STRICT.decode(text) if mended is None else _decode_mending(text, mended)
+        value = (_STRICT if mended is None else _decoder(mended)).decode(text)
     except UnicodeDecodeError as error:
         raise StrictJsonError(f"not UTF-8 at byte {error.start}", ENCODING) from error
     except json.JSONDecodeError as error:
@@ -61,87 +61,54 @@ def read(data: bytes | str, *, levels: int = MAX_LEVELS, mended: Mended | None =
         raise StrictJsonError(f"nested deeper than {levels}", DEPTH) from error
     if text.count("[") + text.count("{") > levels and _is_deeper(value, levels):
         raise StrictJsonError(f"nested deeper than {levels}", DEPTH)
-    if mended is not None and ("\\ud" in text or "\\uD" in text):
-        value = _without_surrogates(value, mended)
+    if mended is not None and "\\ud" in text.lower():
+        return _without_surrogates(value, mended)
     return value
+
+
+def _decoder(mended: Mended | None) -> json.JSONDecoder:
+    def odd(code: str, message: str) -> None:
+        if mended is None:
+            raise StrictJsonError(message, VALUE)
+        mended[code] = message
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if len(found) < len(items):
+            odd("E_DUPLICATE_KEY", "a key stands twice; the last value counts")
+        return found
+
+    def integer(digits: str) -> int:
+        if len(digits) > MAX_DIGITS:
+            raise StrictJsonError(f"a number of {len(digits)} digits", VALUE)
+        return int(digits)
+
+    def real(digits: str) -> float | None:
+        value = float(digits)
+        if len(digits) <= MAX_DIGITS and math.isfinite(value):
+            return value
+        odd("E_NOT_FINITE", f"{digits[:20]} is not a number JSON can hold; read as missing")
+        return None
+
+    return json.JSONDecoder(object_pairs_hook=pairs, parse_int=integer, parse_float=real, parse_constant=real)
+
+
+_STRICT = _decoder(None)
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
     """True when containers are nested more than `levels` deep; walks level by level, so that depth costs no stack."""
     level = [value]
     for _ in range(levels):
-        level = [item for parent in level for item in _children(parent) if isinstance(item, dict | list)]
-        if not level:
-            return False
-    return True
-
-
-def _children(value: Any) -> list[Any]:
-    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise StrictJsonError("a key stands twice", VALUE)
-    return found
-
-
-def _integer(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
-        raise StrictJsonError(f"a number of {len(digits)} digits", VALUE)
-    return int(digits)
-
-
-def _real(digits: str) -> float:
-    value = float(digits)
-    if len(digits) > MAX_DIGITS or not math.isfinite(value):
-        raise StrictJsonError("a number out of range", VALUE)
-    return value
-
-
-def _constant(name: str) -> NoReturn:
-    raise StrictJsonError(f"{name} is not JSON", VALUE)
-
-
-_STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_real, parse_constant=_constant)
-
-
-def _decode_mending(text: str, mended: Mended) -> Any:
-    try:
-        return _STRICT.decode(text)
-    except StrictJsonError:
-        return _mending_decoder(mended).decode(text)
-
-
-def _mending_decoder(mended: Mended) -> json.JSONDecoder:
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(items)
-        if len(found) < len(items):
-            mended["E_DUPLICATE_KEY"] = "a key stands twice; the last value counts"
-        return found
-
-    def real(digits: str) -> float | None:
-        value = float(digits)
-        if math.isfinite(value):
-            return value
-        constant(digits)
-        return None
-
-    def constant(name: str) -> None:
-        mended["E_NOT_FINITE"] = f"{name[:20]} is not a number JSON can hold; read as missing"
-
-    return json.JSONDecoder(object_pairs_hook=pairs, parse_int=_integer, parse_float=real, parse_constant=constant)
+        values = [parent.values() if isinstance(parent, dict) else parent for parent in level]
+        level = [item for inside in values for item in inside if isinstance(item, dict | list)]
+    return bool(level)
 
 
 def _without_surrogates(value: Any, mended: Mended) -> Any:
-    if isinstance(value, str):
-        clean = value.encode("utf-8", "replace").decode("utf-8")
-        if clean != value:
-            mended["E_SURROGATE"] = "half of a surrogate pair was replaced"
-        return clean
-    if isinstance(value, list):
-        return [_without_surrogates(item, mended) for item in value]
-    if isinstance(value, dict):
-        return {_without_surrogates(key, mended): _without_surrogates(item, mended) for key, item in value.items()}
-    return value
+    text = json.dumps(value, ensure_ascii=False)
+    clean = text.encode("utf-8", "replace")
+    if clean.decode() == text:
+        return value
+    mended["E_SURROGATE"] = "half of a surrogate pair was replaced"
+    return json.loads(clean)

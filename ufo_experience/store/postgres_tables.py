@@ -17,7 +17,7 @@ import secrets
 
 from ufo_experience.errors import DataError, NotFoundError, StorageError
 from ufo_experience.ids import is_id, new_id
-from ufo_experience.store.database import Connection, Database
+from ufo_experience.store.postgres_server import Connection, Database
 
 VERSION = 6  # of the tables; those of the first edition had 1 to 5
 CLOCKS = 64
@@ -43,7 +43,6 @@ CREATE TABLE ufo_experience.record (
     learned_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX record_not_indexed ON ufo_experience.record (id) WHERE NOT indexed;
-CREATE INDEX record_by_author ON ufo_experience.record (author);
 CREATE TABLE ufo_experience.event (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id text COLLATE "C" NOT NULL,

@@ -77,6 +77,10 @@ FREQUENT = """
 SELECT most_common_elems::text::text[], most_common_elem_freqs FROM pg_stats
 WHERE schemaname = 'ufo_experience' AND tablename = 'row' AND attname = 'words'
 """
+LENGTH = f"SELECT vector_dims(embedding) FROM {VECTORS} LIMIT 1"
+FORGET_OTHER_LENGTHS = """
+UPDATE ufo_experience.vector SET embedding = NULL WHERE embedder = %(embedder)s AND vector_dims(embedding) <> %(length)s
+"""
 KEEP = """
 INSERT INTO ufo_experience.kept (kind, key, value, owner) VALUES (%s, %s, %s, %s)
 ON CONFLICT (kind, key) DO UPDATE SET (value, owner) = (excluded.value, excluded.owner)

@@ -1,0 +1,188 @@
+"""Tables and statements of the SQLite index: rows, words (FTS5), vectors, and small values that cost a request."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from itertools import combinations
+from typing import Any
+
+from ufo_experience.index.base import (
+    RAREST,
+    Filter,
+    Row,
+    application_of,
+    embedded_text,
+    env_of,
+    masked_words,
+    row_as_json,
+)
+from ufo_experience.schema import Trust
+
+PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
+MATCHES = 1_000  # rows that are looked at for single words; more common ones are looked up in pairs; not measured
+TABLES = ("trusted", "held")  # of words: what is not trusted is looked for, and counts in no weight
+_WORDS = """
+    CREATE VIRTUAL TABLE {} USING fts5 (raw, masked, detail = column,
+    tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'")
+"""
+# what is made from the records; `total` is how many rows there are, and how many are trusted, with the words of these
+ROWS = (
+    *(f"DROP TABLE IF EXISTS {name}" for name in ("row", "total", "trusted_word", "trusted", "held_word", "held")),
+    "DELETE FROM meta WHERE name IN ('row change', 'faiss')",
+    """CREATE TABLE row (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, change INT, sequence INT,
+    data TEXT NOT NULL, application TEXT, env TEXT, session TEXT, trust INT, imported INT, success INT, task_key TEXT,
+    text_key TEXT, counted INT, raw INT, masked INT)""",
+    *(f"CREATE INDEX row_{name} ON row ({name})" for name in ("task_key", "text_key", "sequence")),
+    "CREATE TABLE total (rows INT, trusted INT, raw INT, masked INT)",
+    "INSERT INTO total VALUES (0, 0, 0, 0)",
+    """CREATE TRIGGER row_added AFTER INSERT ON row BEGIN UPDATE total SET rows = rows + 1,
+    trusted = trusted + new.counted, raw = raw + new.counted * new.raw, masked = masked + new.counted * new.masked;
+    END""",
+    """CREATE TRIGGER row_dropped AFTER DELETE ON row BEGIN UPDATE total SET rows = rows - 1,
+    trusted = trusted - old.counted, raw = raw - old.counted * old.raw, masked = masked - old.counted * old.masked;
+    END""",
+    _WORDS.format("trusted"),
+    "CREATE VIRTUAL TABLE trusted_word USING fts5vocab (trusted, 'col')",
+    _WORDS.format("held"),
+    "CREATE VIRTUAL TABLE held_word USING fts5vocab (held, 'col')",
+)
+SCHEMA = (
+    *ROWS,
+    "DROP TABLE IF EXISTS vector",
+    "DROP TABLE IF EXISTS kept",
+    "DELETE FROM meta WHERE name IN ('sequence', 'epoch', 'embedder', 'to erase') OR name LIKE 'embedded by %'",
+    "CREATE TABLE vector (text_key TEXT, embedder TEXT, data BLOB, PRIMARY KEY (text_key, embedder))",
+    "CREATE TABLE kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID",
+)
+NEAREST = """
+    SELECT DISTINCT row.number FROM {table} JOIN row ON row.number = {table}.rowid / {places}
+    WHERE {table} MATCH ? AND {where} ORDER BY {table}.rank LIMIT ?
+"""
+
+
+def match_of(column: str, counts: Mapping[str, int]) -> str:
+    """What FTS5 is asked for: the rarest words, and pairs of the next ones, which are too common by themselves."""
+    rarest = sorted((word for word, count in counts.items() if count), key=lambda word: (counts[word], word))[:RAREST]
+    alone: list[str] = []
+    matches = 0
+    for word in rarest:
+        matches += counts[word]
+        if matches <= MATCHES:
+            alone.append(word)
+    quoted = {word: '"' + word.replace('"', '""') + '"' for word in rarest}
+    common = [quoted[word] for word in rarest if word not in alone]
+    pairs = [f"({one} AND {other})" for one, other in combinations(common, 2)] or common
+    either = " OR ".join([*(quoted[word] for word in alone), *pairs])
+    return f"{{{column}}} : ({either})" if either else ""
+
+
+def _is_trusted(trust: Trust, imported: bool) -> bool:
+    """True for what may be shown by default: own records from verified on, imported ones when approved."""
+    return trust.rank >= (Trust.APPROVED if imported else Trust.VERIFIED).rank
+
+
+def asks_for_trusted(filter: Filter) -> bool:
+    """True for a filter that lets nothing pass but what may be shown by default."""
+    return _is_trusted(filter.min_trust, False) and _is_trusted(filter.min_trust_imported or filter.min_trust, True)
+
+
+def sql_where(filter: Filter) -> tuple[str, list[Any]]:
+    """A filter as a condition on rows, and what it is given."""
+    imported = filter.min_trust_imported or filter.min_trust
+    parts = ["trust >= CASE WHEN imported THEN ? ELSE ? END"]
+    given: list[Any] = [imported.rank, filter.min_trust.rank]
+    for name, value in (("application", application_of(filter.application)), ("env", env_of(filter.env))):
+        if getattr(filter, name) is not None:
+            parts.append(f"{name} = ?")
+            given.append(value)
+    if filter.exclude_session:
+        parts.append("session != ?")
+        given.append(filter.exclude_session)
+    if filter.only is not None:
+        parts.append("row.id IN (SELECT value FROM json_each(?))")
+        given.append(json.dumps(sorted(filter.only)))
+    return " AND ".join(parts), given
+
+
+def put(db: sqlite3.Connection, rows: Sequence[tuple[int, int, Row]]) -> None:
+    """Write rows (number, change, row) with their words; each gets the next number in sequence."""
+    sequence = _meta(db, "sequence")
+    for number, change, row in rows:
+        sequence += 1
+        _drop(db, number)
+        texts = [(one.words, masked_words(one)) for one in (row.request, *row.wordings)][:PLACES]
+        trusted = _is_trusted(row.trust, row.imported)
+        db.executemany(
+            f"INSERT INTO {TABLES[not trusted]} (rowid, raw, masked) VALUES (?, ?, ?)",
+            [(number * PLACES + place, " ".join(raw), " ".join(masked)) for place, (raw, masked) in enumerate(texts)],
+        )
+        columns = (
+            *(number, row.id, change, sequence, row_as_json(row), application_of(row.application), env_of(row.env)),
+            *(row.session, row.trust.rank, row.imported, row.success, row.task_key, text_key(embedded_text(row))),
+            *(trusted, len(texts[0][0]), len(texts[0][1])),
+        )
+        db.execute(f"INSERT INTO row VALUES ({', '.join('?' * len(columns))})", columns)
+    mark(db, "sequence", sequence)
+
+
+def put_vectors(db: sqlite3.Connection, embedder: str, vectors: Mapping[str, bytes]) -> None:
+    """Write vectors by the key of their text; rows that have such a text get the next numbers in sequence."""
+    sequence = _meta(db, "sequence")
+    db.executemany(
+        "INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", [(key, embedder, data) for key, data in vectors.items()]
+    )
+    for key in vectors:
+        sequence += 1
+        db.execute("UPDATE row SET sequence = ? WHERE text_key = ?", (sequence, key))
+    mark(db, "sequence", sequence)
+    mark(db, "embedder", embedder)
+
+
+def _drop(db: sqlite3.Connection, number: int) -> None:
+    db.execute("DELETE FROM row WHERE number = ?", (number,))
+    for table in TABLES:
+        db.execute(f"DELETE FROM {table} WHERE rowid >= ? AND rowid < ?", (number * PLACES, (number + 1) * PLACES))
+
+
+def drop_dead(db: sqlite3.Connection, taken: int) -> None:
+    """Delete the rows of records that went after a change."""
+    ask = "SELECT number FROM row JOIN record USING (number) WHERE record.change > ? AND NOT live"
+    dead = [number for (number,) in db.execute(ask, (taken,))]
+    for number in dead:
+        _drop(db, number)
+    if dead:
+        mark(db, "epoch", _meta(db, "epoch") + 1)
+        mark(db, "to erase", 1)
+
+
+def erase_what_is_unused(db: sqlite3.Connection) -> None:
+    """Leave no vector, value or word of what is gone."""
+    db.execute("DELETE FROM vector WHERE text_key NOT IN (SELECT text_key FROM row)")
+    db.execute("DELETE FROM kept WHERE owner != '' AND owner NOT IN (SELECT id FROM row)")
+    for table in TABLES:
+        db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+
+
+def forget_rows(db: sqlite3.Connection) -> None:
+    """Drop what is made from the records; vectors and kept values, which may have cost a request, stay."""
+    for statement in ROWS:
+        db.execute(statement)
+    mark(db, "epoch", _meta(db, "epoch") + 1)
+
+
+def _meta(db: sqlite3.Connection, name: str) -> int:
+    found = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return int(found[0]) if found else 0
+
+
+def mark(db: sqlite3.Connection, name: str, value: Any) -> None:
+    """Note a value under a name."""
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+
+def text_key(text: str) -> str:
+    """What tells whether a vector is still of the text of its row."""
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
