@@ -73,6 +73,7 @@ def patterns() -> dict[str, re.Pattern[Any]]:
         for name, value in vars(module).items():
             look(f"{module.__name__.removeprefix('ufo_experience.')}.{name}", value, 3)
     look("redact.secrets.txt", [pattern for _, _, pattern in data().shapes], 1)
+    look("redact.secrets.txt, candidates", [pattern for _, pattern in data().candidates], 1)
     look("redact.secrets.txt, words", [part for part in data() if isinstance(part, re.Pattern)], 1)
     return found
 

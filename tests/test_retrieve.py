@@ -102,6 +102,16 @@ def test_a_session_gives_one_hit(tmp_path):
     assert len(memory_of(tmp_path / "db", *both).retrieve("Export the presentation", threshold=0.1)) == 1
 
 
+def test_other_tasks_of_the_same_kind_take_nothing_from_the_score(tmp_path):
+    """A store with 180 records of like tasks serves what a store with one does."""
+    known = a_record_of("Export the presentation as a PDF", session="own")
+    others = [a_record_of(f"Rename the slide {n} of the presentation", session=f"s{n}") for n in range(180)]
+    asked = "Could you save my slides as a PDF file?"
+    alone, among = (memory_of(tmp_path / name, known, *more) for name, more in (("a", []), ("b", others)))
+    assert among.retrieve(asked)[0].id == known.id
+    assert among.retrieve(asked)[0].score >= alone.retrieve(asked)[0].score - 0.05
+
+
 def test_failed_runs_come_apart(tmp_path):
     failed = a_record_of(TEXTS[1], session="failed", success=False)
     found = memory_of(tmp_path / "db", failed).retrieve(TEXTS[1])

@@ -513,10 +513,3 @@ def estimate_tokens(text: str) -> int:
     """
     weight = len(text.encode("utf-8", "surrogatepass")) + sum(map(text.count, "0123456789")) + 2 * text.count("\\")
     return math.ceil(weight / 3)
-
-
-def cut_to_tokens(text: str, limit: int) -> str:
-    """The longest beginning of `text` (to about a hundredth) that `estimate_tokens` takes for at most `limit`."""
-    while (tokens := estimate_tokens(text)) > limit:
-        text = text[: int(len(text) * limit / tokens * 0.995)]
-    return text

@@ -113,7 +113,6 @@ def _utc(value: datetime) -> datetime:
     return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
 
 
-Json = Annotated[JsonValue, AfterValidator(_plain_json)]
 JsonObject = Annotated[dict[str, JsonValue], AfterValidator(_plain_json)]
 Instant = Annotated[datetime, AfterValidator(_utc)]
 

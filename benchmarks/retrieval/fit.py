@@ -49,7 +49,7 @@ ORDER = (
     "words", "masked", "query_coverage", "record_coverage", "meaning_asked", "meaning_named", "agreement",
     "agreement_values", "same_values",
 )  # fmt: skip
-LESS = frozenset({"missing", "surplus", "unexplained", "log_size"})
+LESS = frozenset({"missing", "surplus", "unexplained"})
 EITHER = frozenset({"best_masked", "log_length", "application_named"})
 BOOSTING = {
     "max_iter": 200, "learning_rate": 0.1, "max_depth": 4, "l2_regularization": 15.0, "min_samples_leaf": 40,
@@ -115,7 +115,7 @@ def table_of(part: TaskSet, weight: float, *, named: bool = False) -> Table:
         if not seen:
             continue
         rarity = index.rarity(words_of([asked, *(c.row.request for c in seen)]) | {""})
-        found.append(features(asked, seen, rarity, len(part.corpus), named).astype(np.float32))
+        found.append(features(asked, seen, rarity, named).astype(np.float32))
         known = part.relevant.get(one.id, {})
         label += [c.row.id in known for c in seen]
         wrong += [c.row.id in one.wrong for c in seen]

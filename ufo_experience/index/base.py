@@ -27,8 +27,8 @@ Vector: TypeAlias = "NDArray[np.float32]"
 Progress = Callable[[str, int, int], None]  # what, how many are done, of how many
 LIMIT = 24  # candidates of each kind: a fusion of these finds .98 of the right ones among its ten best
 SAME_TASK = 3  # of them that are runs of one task with one ending; `rows(task_key=…)` gives the others
-SAME_SESSION = 8  # of them that are of one session: copies crowd out no others; chosen, not measured
-CROWD = 2_000  # nearest rows after which nobody looks for yet another task behind such a crowd; chosen, not measured
+SAME_SESSION = 8  # of them of one session, which gets one place: without it 100 copies leave none of two others there
+CROWD = 2_000  # rows nearest to a question that are looked through for others: 384 fall to 1,500 copies, this does not
 RAREST = 6  # words of a question by which rows are looked up; all of its words count in their shares
 PROBE = "length"  # is embedded where only the length of a vector is asked for
 MISMATCH = "E_INDEX_MISMATCH"  # the code of vectors that cannot be compared

@@ -52,23 +52,6 @@ _NAMED_ID = re.compile(  # an id, a checksum or a document within an address
     r"|[\w-]\.[a-z]{2,12}/(?:[a-z]{1,16}/){0,2}(?:d|e|document|file|folders?|spreadsheets|v|watch|p|id)/$"
 )
 _WORD = re.compile('[^\\s,;、。，；：="<>\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{4,80}')
-_NUMBER = re.compile(  # of three digits or more, no year, no amount, no part of an address
-    r"(?<![A-Za-z\d_.,+#/-])(?<!host:)(?:[A-Z]-(?=\d{4}))?(?!(?:19|20)\d\d(?![\d*#])|\d{4}-\d\d-\d\d)"
-    r"\d(?:[ -]?\d){2,8}[*#]?(?![A-Za-z\d_%°€$£]|[.,:/-]\d)"
-)
-_GROUPS = re.compile(  # of a code: parted by blanks, each with a digit, or by hyphens, or one alone
-    r"(?<![\w-])(?:(?=[A-Za-z]{0,7}\d)[A-Za-z0-9]{3,8}(?: (?=[A-Za-z]{0,7}\d)[A-Za-z0-9]{2,8}){1,7}"
-    r"|(?=[A-Za-z-]{0,20}\d)[A-Za-z0-9]{2,8}(?:-[A-Za-z0-9]{1,8}){1,7}"
-    r"|(?=[A-Z]{0,9}\d|\d{0,9}[A-Z]|[a-z]{0,12}\d)[A-Za-z\d]{5,24})(?![\w-]|\.\d)"
-)
-_LETTERED = re.compile(r"(?<![\w-])(?=[A-Z]{0,3}\d)(?=\d{0,6}[A-Z])[A-Z\d]{5,8}(?![\w-])")
-_CITED = re.compile(
-    r"(?:(?<=[“„«「『])|(?<=[\s(:][\"'‘]))(?![ ,;.:])[^\n\"“”„«»「」『』’']{1,60}(?=[”“»」』]|[\"'’](?!\w))"
-)
-_WORDS = re.compile(
-    r"(?:(?<=[:=–—?>]\s)|(?<=\b(?:is|es|as)\s)|(?<=\b(?:ist|est|are)\s)|(?<=\bè\s))"
-    r"[^\W\d_]{2,16}(?:[ -][^\W_]{1,16}){2,23}(?=[ \t]{0,2}(?:[.,;!(–—-]|$))"
-)
 _ASSIGNED = re.compile(  # the rest of a name, then its value: `_PASSWORD = "…"`, `Token": "…"`, `--auth-key …`
     r"[\w.-]{0,24}\\?[\"'\]]{0,2}(?P<sign>\s{0,3}(?:=>|:=|=(?!=)|:|>(?=[^<\n]{3,80}</))\s{0,3}|\s)\\?"
     r"(?:\"(?P<a>[^\"\n\\]{3,400})|'(?P<b>[^'\n\\]{3,400})|(?P<c>[^\s\"'<>,;{}\[\]&]{3,400}))"
@@ -87,33 +70,18 @@ _SPACELESS = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 
 
 class Finding(NamedTuple):
-    """A secret in a text: its place and what kind it is."""
+    """A place in a text: a secret of a kind, a word of a section, or a candidate that looks chosen in some way."""
 
     start: int
     end: int
     kind: str
-
-
-class _Candidate(NamedTuple):
-    """What a word may introduce; a word that looks chosen in several ways is several candidates."""
-
-    start: int
-    end: int
-    kind: str
-
-
-class _Noun(NamedTuple):
-    """Where a word of a section stands."""
-
-    start: int
-    end: int
-    section: str
 
 
 class _Data(NamedTuple):
     """What `secrets.txt` holds."""
 
     shapes: tuple[tuple[str, Callable[[str], bool], re.Pattern[str]], ...]
+    candidates: tuple[tuple[str, re.Pattern[str]], ...]
     nouns: tuple[tuple[str, str, bool, bool], ...]  # word, section, may begin and may end inside a word
     said: re.Pattern[str]  # what says that now it comes: "is", a colon
     only: re.Pattern[str]  # what may stand before that: "for the printer"
@@ -134,7 +102,8 @@ def data() -> _Data:
             lines = sections.setdefault(line.strip("[]"), [])
         elif line.strip() and not line.startswith("#"):
             lines.append(line)
-    split = [tuple(part.strip() for part in line.split("|", 2)) for line in sections.pop("shapes")]
+    shapes = [map(str.strip, line.split("|", 2)) for line in sections.pop("shapes")]
+    candidates = [map(str.strip, line.split("|", 1)) for line in sections.pop("candidates")]
     words = {name: [w.strip() for w in ",".join(lines).split(",") if w.strip()] for name, lines in sections.items()}
     other, prose, described, said, names, for_, digits = (
         words.pop(name) for name in ("other", "prose", "described", "is", "as", "for", "digits")
@@ -147,7 +116,8 @@ def data() -> _Data:
     spoken = "|".join(map(re.escape, filter(str.isascii, said)))
     signs = "|".join([*(word for word in said if not word.isascii()), "[:=→»–—]", "[-=]>", "(?<=\\s)-"])
     return _Data(
-        tuple((kind, tokens.CHECKS[check], re.compile(pattern)) for kind, check, pattern in split),
+        tuple((kind, tokens.CHECKS[check], re.compile(pattern)) for kind, check, pattern in shapes),
+        tuple((kind, re.compile(pattern)) for kind, pattern in candidates),
         tuple(nouns),
         re.compile(rf"(?i)(?:\b(?:{spoken})\b|{signs}):?[ \t]{{0,3}}[\"'“„«「『‘\[(<]{{0,2}}$"),
         re.compile(rf"(?i)[\"'”’»]?[ \t]{{0,2}}(?:(?:{'|'.join(for_)}|{spoken}) [^\n.!?:=]{{1,32}})?$"),
@@ -246,18 +216,18 @@ def _wallets(text: str) -> Iterator[Finding]:
 def _introduced(text: str) -> Iterator[Finding]:
     nouns = list(_nouns(text))
     candidates = sorted(_candidates(text)) if nouns else []
-    followed = {(one.start, one.section) for one in nouns}
+    followed = {(one.start, one.kind) for one in nouns}
     for noun in nouns:
-        twice = (noun.end, noun.section) in followed  # the same kind of word once more: that one introduces what comes
+        twice = (noun.end, noun.kind) in followed  # the same kind of word once more: that one introduces what comes
         if twice or _GOES_ON.match(text, noun.end) or _is_of_something_else(text, noun):
             continue
         yield from _assigned(text, noun)
-        if noun.section in TAKES:
+        if noun.kind in TAKES:
             yield from _near(text, noun, candidates)
     yield from _columns(text, nouns)
 
 
-def _nouns(text: str) -> Iterator[_Noun]:
+def _nouns(text: str) -> Iterator[Finding]:
     """Where a word of a section stands. A hyphen and an underscore are read as blanks."""
     small = text.lower()
     if len(small) != len(text):  # a letter whose small one is two: "İ"
@@ -270,7 +240,7 @@ def _nouns(text: str) -> Iterator[_Noun]:
             begins = inner_start or not _goes_on(small[place - 1 : place])
             if begins and (inner_end or not _goes_on(small[end : end + 1])):
                 rest = _LETTERS.match(text, end) if inner_end and not _is_spaceless(word) else None
-                yield _Noun(place, rest.end() if rest else end, section)
+                yield Finding(place, rest.end() if rest else end, section)
             place = small.find(word, end)
 
 
@@ -282,21 +252,21 @@ def _is_spaceless(word: str) -> bool:
     return _SPACELESS.search(word) is not None
 
 
-def _is_of_something_else(text: str, noun: _Noun) -> bool:
+def _is_of_something_else(text: str, noun: Finding) -> bool:
     """True for "error code", "code postal", "primary key"."""
-    if noun.section == "phrase" or "pas" in text[noun.start : noun.end].lower():
+    if noun.kind == "phrase" or "pas" in text[noun.start : noun.end].lower():
         return False
     before = re.search(r"([^\W\d_]{1,16})[ _-]?$", text[max(0, noun.start - 17) : noun.start])
     behind = re.match(r"[ _-]?([^\W\d_]{1,16})", text[noun.end : noun.end + 17])
     return any(one is not None and one[1].casefold() in data().other for one in (before, behind))
 
 
-def _assigned(text: str, noun: _Noun) -> Iterator[Finding]:
+def _assigned(text: str, noun: Finding) -> Iterator[Finding]:
     """The value of a setting or an option that is called so: any where it must be a secret, else what looks chosen."""
     match = _ASSIGNED.match(text, noun.end)
     if match is None:
         return
-    named = noun.section in ("password", "named")
+    named = noun.kind in ("password", "named")
     quoted = match["c"] is None
     if (
         match["sign"].isspace()
@@ -309,10 +279,10 @@ def _assigned(text: str, noun: _Noun) -> Iterator[Finding]:
     sure = named and (quoted or "=" in match["sign"] or ">" in match["sign"])
     chosen = tokens.is_random(value) or (named and tokens.is_told(value))
     if (sure or chosen) and not tokens.is_stand_in(value) and "{{" not in value:
-        yield Finding(start, start + len(value), "token" if noun.section == "setting" else "password")
+        yield Finding(start, start + len(value), "token" if noun.kind == "setting" else "password")
 
 
-def _candidates(text: str) -> Iterator[_Candidate]:
+def _candidates(text: str) -> Iterator[Finding]:
     """All that may be a secret where a word says so."""
     for match in _WORD.finditer(text):
         word = match[0].strip(_AROUND)
@@ -326,39 +296,32 @@ def _candidates(text: str) -> Iterator[_Candidate]:
             ("numbered", tokens.is_given),
         ):
             if holds(word):
-                yield _Candidate(start, start + len(word), kind)
+                yield Finding(start, start + len(word), kind)
         if tokens.is_lone(word, data().described) and _ENDS_CLAUSE.match(text, start + len(word)):
-            yield _Candidate(start, start + len(word), "lone")
-    for kind, pattern in (
-        ("number", _NUMBER),
-        ("number", data().digits),
-        ("groups", _GROUPS),
-        ("lettered", _LETTERED),
-        ("cited", _CITED),
-        ("words", _WORDS),
-    ):
+            yield Finding(start, start + len(word), "lone")
+    for kind, pattern in (*data().candidates, ("number", data().digits)):
         for match in pattern.finditer(text):
             if kind != "groups" or _DIGIT.search(match[0]):
-                yield _Candidate(match.start(), match.end(), kind)
+                yield Finding(match.start(), match.end(), kind)
 
 
-def _near(text: str, noun: _Noun, candidates: Sequence[_Candidate]) -> Iterator[Finding]:
+def _near(text: str, noun: Finding, candidates: Sequence[Finding]) -> Iterator[Finding]:
     """The candidates that stand as near to a word as they must."""
     first = bisect_left(candidates, noun.start - WINDOW, key=lambda one: one.start)
     for one in candidates[first:]:
         if one.start > noun.end + WINDOW:
             break
-        least = TAKES[noun.section].get(one.kind)
+        least = TAKES[noun.kind].get(one.kind)
         if least is None or _nearness(text, noun, one) < least:
             continue
-        many = one.kind == "words" or (one.kind == "cited" and noun.section == "phrase")
+        many = one.kind == "words" or (one.kind == "cited" and noun.kind == "phrase")
         if not many or data().prose.isdisjoint(text[one.start : one.end].casefold().split()):
             yield Finding(one.start, one.end, "code" if one.kind in ("number", "groups", "lettered") else "password")
 
 
-def _nearness(text: str, noun: _Noun, one: _Candidate) -> int:
+def _nearness(text: str, noun: Finding, one: Finding) -> int:
     if one.end <= noun.start:
-        told = one.kind in ("told", "cited") if noun.section == "password" else one.kind == "number"
+        told = one.kind in ("told", "cited") if noun.kind == "password" else one.kind == "number"
         return SAID if told and data().named.search(text[one.end : noun.start]) else FAR
     between = text[noun.end : one.start]
     if one.start < noun.end or "{{" in between or between.count("\n") > 1:
@@ -378,11 +341,11 @@ def _nearness(text: str, noun: _Noun, one: _Candidate) -> int:
     return SAME_LINE if digits or _SENTENCE_ENDS.search(between) else SAME_SENTENCE
 
 
-def _columns(text: str, nouns: Sequence[_Noun]) -> Iterator[Finding]:
+def _columns(text: str, nouns: Sequence[Finding]) -> Iterator[Finding]:
     """What stands in a table under the name of a password or a code."""
     head, _, rest = text.partition("\n")
     mark = next((one for one in ("\t", ";", "|", ",") if one in head), "")
-    heads = {head.count(mark, 0, one.start) for one in nouns if one.end <= len(head) and one.section != "lock"}
+    heads = {head.count(mark, 0, one.start) for one in nouns if one.end <= len(head) and one.kind != "lock"}
     start = len(head) + 1
     for line in rest.split("\n") if mark and heads else ():
         cells = line.split(mark)

@@ -9,12 +9,11 @@ from typing import Literal, overload
 
 from ufo_experience.schema import Hit
 
-Why = Literal["unproven", "quarantined", "harmful", "contradicts", "rejected", "unjudged", "other application"]
+Why = Literal["unproven", "quarantined", "harmful", "contradicts", "rejected", "other application"]
 _NO_COMMAND: dict[str, str] = {  # what is to be known where no command releases a record
     "harmful": "it hurt more often than it helped; to look at it: ufo-experience show {id}",
     "contradicts": "another task: nothing to release",
     "rejected": "another task, says the judge: nothing to release",
-    "unjudged": "the judge gave no answer, and the notes say why: ask again when that is mended",
     "other application": "recorded in {application}: ask for that application, or for none",
 }
 
@@ -25,11 +24,10 @@ class Withheld:
 
     `why`: `unproven` (its trust is too low), `quarantined` (imported, or set aside by somebody), `harmful` (it hurt
     more often than it helped; `score` is the one without what that cost it), `contradicts` (the task asks for the
-    opposite), `rejected` (the judge says that it is another task), `unjudged` (the judge could not be asked) or `other
-    application` (it lies outside the filter). Opposites are told of from a score of 0.2 on, the others from the
-    threshold; `unproven` and `quarantined` only where nothing answers. `release` is the command that lets it answer,
-    None where no command does; `remedy` says it in words then.
-    `application` is told of what lies outside the filter.
+    opposite), `rejected` (the judge says that it is another task) or `other application` (it lies outside the filter,
+    and `application` says where). Opposites are told of from a score of 0.2 on, the others from the threshold;
+    `unproven` and `quarantined` only where nothing answers. `release` is the command that lets it answer, None where
+    no command does; `remedy` says it in words then.
     """
 
     id: str

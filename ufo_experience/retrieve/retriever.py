@@ -159,8 +159,7 @@ class Retriever:
         if not candidates:
             return []
         rarity = self.index.rarity(words_of([request, *(one.row.request for one in candidates)]) | {""})
-        trusted = self.index.count(Filter(min_trust=self.policy.own, min_trust_imported=self.policy.imported))
-        ranked = scored(request, candidates, rarity, trusted, filter.application is not None)
+        ranked = scored(request, candidates, rarity, filter.application is not None)
         rows = zip(ranked.candidates, ranked.score.tolist(), ranked.order.tolist(), ranked.table.tolist(), strict=True)
         return [self._told(request, *one) for one in rows]
 

@@ -3,8 +3,9 @@
     order   a weighted sum of features: which candidate is best
     score   boosted trees: how probable it is that the candidate helps, in [0, 1]
 
-The trees also see where a candidate stands: how far it is ahead of the best other procedure, and how large the store
-is. Each feature that has a direction has it in every tree: more of what speaks for a record never lowers its score.
+The trees also see where a candidate stands: how far it is ahead of the best other procedure. Each feature that has a
+direction has it in every tree: more of what speaks for a record never lowers its score. How many records the store
+holds counts nothing, so the score of a right one does not fall as others come.
 The cosine of an embedder finds candidates; neither order nor score is fitted to it.
 """
 
@@ -29,7 +30,6 @@ from ufo_experience.retrieve.opposites import conflict
 Floats = NDArray[np.float64]
 FILE = Path(__file__).with_name("relevance.json")
 THRESHOLD = 0.75  # of the source documents: three of four that are served at the least score help
-_LARGE = 600  # records: what comes near by chance is no more in a larger store
 _ALIKE = 0.7  # of the weight of their words two requests share, to read like runs of one procedure
 _BESIDE = 3  # other tasks of an application that tell whether a request is about it
 STANDING = (
@@ -37,7 +37,6 @@ STANDING = (
     "words_ahead",
     "meaning_ahead",
     "best_masked",
-    "log_size",
     "log_length",
     "application_ahead",
     "application_named",
@@ -98,12 +97,10 @@ class Scored:
     table: Floats
 
 
-def scored(
-    asked: Request, candidates: Sequence[Candidate], rarity: Mapping[str, float], size: int, named: bool
-) -> Scored:
+def scored(asked: Request, candidates: Sequence[Candidate], rarity: Mapping[str, float], named: bool) -> Scored:
     """Candidates in order, each with its score. `rarity` is that of all their words and, under "", of an unknown one;
-    `size` counts the records of the store, `named` says that an application was asked for."""
-    table = features(asked, candidates, rarity, size, named)
+    `named` says that an application was asked for."""
+    table = features(asked, candidates, rarity, named)
     place = ordered(table, candidates, order_of(table))
     table, candidates = table[place], tuple(candidates[one] for one in place)
     names = _trees().names
@@ -111,12 +108,10 @@ def scored(
     return Scored(candidates, order_of(table), np.asarray(1 / (1 + np.exp(-logit)), np.float64), table)
 
 
-def features(
-    asked: Request, candidates: Sequence[Candidate], rarity: Mapping[str, float], size: int, named: bool
-) -> Floats:
+def features(asked: Request, candidates: Sequence[Candidate], rarity: Mapping[str, float], named: bool) -> Floats:
     """All features of each candidate, columns as in `NAMES`."""
     own = table_of(asked, candidates, rarity, rarity[""])
-    return np.hstack([own, standing(asked, candidates, own, size, named)])
+    return np.hstack([own, standing(asked, candidates, own, named)])
 
 
 def order_of(table: Floats) -> Floats:
@@ -133,7 +128,7 @@ def ordered(table: Floats, candidates: Sequence[Candidate], order: Floats) -> li
     return sorted(range(len(candidates)), key=lambda place: (-order[place], candidates[place].row.id))
 
 
-def standing(asked: Request, candidates: Sequence[Candidate], table: Floats, size: int, named: bool) -> Floats:
+def standing(asked: Request, candidates: Sequence[Candidate], table: Floats, named: bool) -> Floats:
     """Where each candidate stands among the others; columns as in `STANDING`."""
     columns = {name: table[:, STORE.index(name)] for name in ("words", "masked", "meaning")}
     together = columns["words"] + columns["masked"] + columns["meaning"]
@@ -145,7 +140,6 @@ def standing(asked: Request, candidates: Sequence[Candidate], table: Floats, siz
         [
             *(_ahead(values, same, best) for values in (together, columns["words"], columns["meaning"])),
             whole * columns["masked"].max(initial=0.0),
-            whole * np.log(min(max(size, 1), _LARGE)),
             whole * np.log(max(length, 1)),
             _application_ahead(together, candidates),
             whole * named,

@@ -8,7 +8,7 @@ from functools import lru_cache
 from ufo_experience.actions import plain
 from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.request import on_forgetting
-from ufo_experience.schema import Control, Experience, Step, Trust
+from ufo_experience.schema import Control
 
 MOST_WORDS = 8
 MOST_CHARS = 60
@@ -81,29 +81,6 @@ def readable(control: Control) -> bool:
     Items of rows, lists and trees, and links, belong to one task: `Procedure` binds them or leaves them open.
     """
     return is_fixed(control) and is_label(control.name)
-
-
-def only_labels(experience: Experience) -> Experience:
-    """A record as data for a prompt: labels of fixed controls and slots; an approved one as it is.
-
-    For callers that put records into prompts of their own; our own text is that of `Procedure`.
-    """
-    if experience.trust is Trust.APPROVED:
-        return experience
-    steps = tuple(_only_label(number, step) for number, step in enumerate(experience.action.steps, start=1))
-    action = experience.action.model_copy(update={"steps": steps, "plan": (), "tips": (), "strategy": "", "skill": ""})
-    outcome = experience.outcome.model_copy(update={"failure_reason": None})
-    bare = {"action": action, "outcome": outcome, "preconditions": (), "avoid_when": ()}
-    return experience.model_copy(update=bare)
-
-
-def _only_label(number: int, step: Step) -> Step:
-    control = step.target_control
-    name = control.name if not control.name or readable(control) else f"[{plain(control.type or 'control')} {number}]"
-    kept = {key: value for key, value in step.parameters.items() if not isinstance(value, str) or is_label(value)}
-    bare = {"observation": "", "result": "success" if step.ok else "failed", "error": step.error and "failed"}
-    shown = control.model_copy(update={"name": name, "within": control.within if is_label(control.within) else ""})
-    return step.model_copy(update={**bare, "target_control": shown, "parameters": kept})
 
 
 on_forgetting(strange_in.cache_clear)
