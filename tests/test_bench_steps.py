@@ -398,7 +398,7 @@ def test_a_small_run_in_a_browser_saves_steps_and_repeats(tmp_path: Path):
         tests=tuple(one for one in whole.tests if one.task in tasks and one.group in ("similar", "never")),
         practice=(),
     )
-    first, again = (run_steps(small, jobs=1, folder=tmp_path / name) for name in ("one", "two"))
+    first, again = (run_steps(small, jobs=1, folder=tmp_path / name, conditions=["advise"]) for name in ("one", "two"))
     figures = {one.group: one for one in first.paired() if one.condition == "advise"}
     assert figures["similar"].fewer_steps.mean > 0.4
     assert (figures["never"].fewer_steps.mean, figures["never"].answered) == (0.0, 0.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.procedure_world import Given, choose, click, do, fill, link, memory_of, obey, screen, seen, tick, told
-from ufo_experience import Act, Guide, Procedure
+from ufo_experience import Act, ExperienceMemory, Guide, Procedure
 from ufo_experience.request import estimate_tokens
 
 USER = "Make the user {} a member of the group {}"
@@ -309,6 +309,23 @@ def test_a_button_is_pressed_in_the_row_of_the_task(tmp_path):
     acted, _ = obey(memory, case.asked, screen(*case.view))
     assert acted[-1]["within"] == "beta.pdf 3 kB"
     assert 'click "Download" (Button) in the row of beta.pdf' in told(memory, case.asked)
+
+
+@pytest.mark.parametrize(
+    ("learned", "asked", "acted"),
+    [
+        ("tkent has left us, nobody may get in with it", "mlopez has left us, nobody may get in with it", True),
+        ("tkent sperren, er ist weg", "tkent entsperren, er ist weg", False),
+        ("sperre tkent, er ist weg", "entsperre tkent, er ist weg", False),
+        ("tkent has left us, nobody may get in with it", "mlopez has left us, everybody may get in", False),
+    ],
+)
+def test_a_task_that_is_the_same_but_for_its_values_is_known_whatever_its_score(tmp_path, learned, asked, acted):
+    """As long as each of the values is served by a step; another word is another task."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing", threshold=0.99)
+    memory.remember(learned, [link("Users"), link("Tom Kent"), click("Close it")], True, "App", "program")
+    names = [one["name"] for one in obey(memory, asked, screen(*ADMIN, seen("Close it")))[0]]
+    assert names == (["Users", "Maria Lopez", "Close it"] if acted else [])
 
 
 def test_what_only_some_runs_did_is_said_and_passed_over_where_it_is_not_in_view(tmp_path):

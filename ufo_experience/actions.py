@@ -66,6 +66,13 @@ _CLICKS = _names(
     "click clickinput doubleclick doubleclickinput leftclick rightclick rightclickinput tap touch clickelement toggle "
     "check uncheck activate invoke pressbutton"
 )
+_KINDS: tuple[tuple[Kind, frozenset[str]], ...] = (
+    ("switch", _SWITCHES),
+    ("open", _OPENS),
+    ("select", _SELECTS),
+    ("type", _TYPING),
+    ("click", _CLICKS),
+)
 
 
 def is_typing(action: str) -> bool:
@@ -83,14 +90,10 @@ def kind_of(action: str) -> Kind:
     name = plain(action)
     if name in _PRESS or name == "keyboardinput":
         return "keys"
-    kinds: dict[Kind, frozenset[str]] = {
-        "switch": _SWITCHES,
-        "open": _OPENS,
-        "select": _SELECTS,
-        "type": _TYPING,
-        "click": _CLICKS,
-    }
-    return next((kind for kind, names in kinds.items() if name in names), "other")
+    for kind, names in _KINDS:
+        if name in names:
+            return kind
+    return "other"
 
 
 def is_click(action: str) -> bool:

@@ -53,6 +53,7 @@ _HOLDERS = ("cell", "gridcell", "rowheader", "heading", "listitem", "treeitem") 
 _ROWS = ("row", "dialog", "alertdialog")  # named by what stands in them, where nothing else names them
 _FIELDS = ("textbox", "searchbox", "combobox", "spinbutton", "listbox")
 _UNNAMED = ("textbox", "searchbox", "combobox", "spinbutton", "checkbox")  # told although nothing labels them
+_LISTS = ("combobox", "listbox")
 _OPTIONS = ("option", "MenuListOption")
 _KEYS = {"enter": 13, "tab": 9, "escape": 27, "backspace": 8, "delete": 46, "arrowdown": 40, "arrowup": 38}
 
@@ -272,17 +273,23 @@ def _control(
         "within": within[:200],
         "dialog": dialog,
     }
+    offered = [one for one in _below(node, by_id) if _said(one, "role") in _OPTIONS] if role in _LISTS else []
     if role in _FIELDS:
-        control["value"] = _said(node, "value")
+        control["value"] = _said(node, "value") or ", ".join(_said(one, "name") for one in offered if _is_chosen(one))
     for state in ("checked", "pressed"):
         if state in states and states[state] in ("true", "false"):
             control["checked"] = states[state] == "true"
     control |= {key: states[key] for key in ("selected", "expanded") if isinstance(states.get(key), bool)}
     if states.get("disabled") is True:
         control["enabled"] = False
-    if role in ("combobox", "listbox"):
-        control["options"] = [_said(one, "name") for one in _below(node, by_id) if _said(one, "role") in _OPTIONS]
+    if role in _LISTS:
+        control["options"] = [_said(one, "name") for one in offered]
     return control
+
+
+def _is_chosen(option: Mapping[str, Any]) -> bool:
+    states = {one["name"]: one["value"].get("value") for one in option.get("properties", ())}
+    return states.get("selected") is True
 
 
 def _below(

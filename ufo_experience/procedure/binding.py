@@ -365,7 +365,7 @@ class Binding:
             [word for word in _WORDS.findall(part) if word.casefold() not in SMALL]
             for part in _AND.split(self._new.text)
         ]
-        other = [part for part in parts if 2 * sum(one.casefold() in unsaid for one in part) > len(part)]
+        other = [part for part in parts if part and 2 * sum(one.casefold() in unsaid for one in part) >= len(part)]
         return [word for part in other for word in part if word.casefold() in unsaid]
 
 

@@ -205,10 +205,12 @@ def _are_as_many(kind: str, a: Sequence[Piece], b: Sequence[Piece]) -> bool:
 
 
 def _is_value(old: Piece, new: Piece, *, first: bool) -> bool:
-    """False for another word for the same: "create" and "add"; the first word of a request is its verb."""
+    """False for another word for the same: "create" and "add". The first word is a verb, or somebody's login."""
     if old.kind or new.kind:
         return True
-    return not first and not _names_same(stem(new.text.casefold()), {old.key}) and old.text.casefold() not in SMALL
+    if first:
+        return all(one.text.islower() and is_odd(one.text) for one in (old, new))
+    return not _names_same(stem(new.text.casefold()), {old.key}) and old.text.casefold() not in SMALL
 
 
 def _joined(pieces: Sequence[Piece], text: str) -> Piece:
