@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -247,6 +248,23 @@ def test_verify_repairs_what_is_damaged(filled, tmp_path):
     assert filled.verify().corrupt
     mended = filled.verify(repair=True)
     assert (mended.corrupt, mended.index, len(mended.repaired)) == ([], "ok", 1)
+
+
+def test_verify_finds_nothing_wrong_while_others_store(filled, tmp_path):
+    """A record that is being stored, whose row is still to come, is no damage."""
+    before = len(filled)
+
+    def store(number: int) -> None:
+        steps = [{"action": "click", "control": f"Button {number}", "control_type": "Button"}]
+        filled.remember(f"Press the button {number}", steps, success=True, judge="user", application="Test")
+
+    other = ExperienceMemory(tmp_path / "db")
+    with ThreadPoolExecutor(1) as threads:
+        stored = threads.submit(lambda: [store(number) for number in range(40)])
+        looks = []
+        while not stored.done():
+            looks += [filled.verify().index, other.verify().index]
+    assert (len(filled), set(looks)) == (before + 40, {"ok"})
 
 
 def test_export_counts_what_it_wrote(filled, tmp_path):

@@ -64,6 +64,7 @@ from ufo_experience.store.folder import FolderStore
 WINDOW = 256  # records that become rows, and texts that are embedded, at a time
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
 KEPT_ROWS = 8_192
+_LOOKS, _BETWEEN_LOOKS = 10, 0.02  # of a check at rows that a writer may be adding; seconds
 
 
 class SqliteIndex:
@@ -332,12 +333,8 @@ class SqliteIndex:
 
     def _faults(self) -> list[str]:
         """What does not fit together in a file that SQLite can read."""
-        self.refresh()
         problems = []
-        lost = self._catalog.read(
-            "SELECT count(*) FROM record LEFT JOIN row USING (number) WHERE live != (row.number IS NOT NULL)"
-        )[0][0]
-        if lost:
+        if lost := self._rows_astray():
             problems.append(f"{lost} rows are not those of the records")
         try:
             for table in TABLES:
@@ -345,6 +342,18 @@ class SqliteIndex:
         except StorageError as error:
             problems.append(str(error))
         return [*problems, *self._vectors.faults()]
+
+    def _rows_astray(self) -> int:
+        """How many rows are not those of the records, at each of a few looks: a writer is soon done with its own."""
+        for _ in range(_LOOKS):
+            self.refresh()
+            (lost,) = self._catalog.read(
+                "SELECT count(*) FROM record LEFT JOIN row USING (number) WHERE live != (row.number IS NOT NULL)"
+            )[0]
+            if not lost:
+                break
+            time.sleep(_BETWEEN_LOOKS)
+        return int(lost)
 
     def close(self) -> None:
         """Let go of what is in memory."""
