@@ -49,7 +49,7 @@ def test_a_task_without_a_procedure_is_told_how_several_begin(memory):
         '1. type … in "User name" (Edit)',
         '2. click "Sign in" (Button)',
     ]
-    assert (block.ids, block.tokens <= 60) == ((), True)
+    assert (block.ids, block.tokens <= 62) == ((), True)  # 55 to 61, as the digits of its nonce fall
     (known,) = parse_block(str(block.prompt))
     assert [step["control"] for step in known["begins_with"]] == ["User name", "Sign in"]
 
