@@ -283,7 +283,7 @@ def test_both_indexes_give_the_same_shares(server, tmp_path):
     for place in (str(tmp_path / "db"), server.database()):
         moved = open_store(place)
         made = index_of(moved)
-        moved.add([a_run_of(text) for text in texts])
+        moved.add([a_run_of(text, number) for number, text in enumerate(texts)])
         vector = HashingEmbedder().embed(["sort the mail"], "query")[0]
         found = asked(made, "Sort the mail in Paris", vector=vector)
         answers.append([(one.row, round(one.words, 6), round(one.masked, 6), round(one.cosine, 2)) for one in found])

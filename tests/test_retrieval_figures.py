@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks.retrieval import sets
+from benchmarks.retrieval.by_file import answering
 from benchmarks.retrieval.run import ErringJudge, Figures, measure
 from tests.builders import a_record_of, memory_of
 from tools.make_thesaurus import compiled, written_lines
@@ -38,6 +41,18 @@ def test_a_judge_that_is_right_finds_nearly_all_and_answers_no_stranger():
     tasks = sets.author("j")
     found = measure(tasks, judge=ErringJudge(tasks, 0.0))
     assert (found.mean("right") >= 0.9, found.mean("twins"), found.mean("strangers")) == (True, 0.0, 0.0)
+
+
+VERDICTS = Path(__file__).parents[1] / "benchmarks" / "retrieval" / "model_verdicts.jsonl"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("author", "right"), [("i", 29), ("j", 26)])
+def test_what_a_language_model_judged_is_what_is_published(author, right):
+    """Its answers to the questions as the product sends them, through the real client."""
+    with answering(VERDICTS) as judge:
+        found = measure(sets.sampled(sets.author(author), 30), judge=judge)
+    assert (found.mean("right"), found.mean("twins"), found.mean("strangers")) == (pytest.approx(right / 30), 0.0, 0.0)
 
 
 NAMED = [
