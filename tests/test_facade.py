@@ -241,6 +241,27 @@ def test_the_beginning_of_an_id_is_enough_everywhere(filled):
         filled.get("zzzz")
 
 
+NAMES = {
+    "one long word": "A" * 100,
+    "Chinese": "一个名字很长的应用程序" * 9,
+    "an emoji": "🙂",
+    "dots": "...",
+    "a device of Windows": "CON",
+    "a path": "a/b\\c",
+    "none": "",
+}
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_a_record_is_kept_whatever_its_application_and_task_are_called(tmp_path, name):
+    """Also where no word of the name fits a file name."""
+    memory = open_memory(tmp_path / "db")
+    steps = [{"action": "click", "control": "Save", "control_type": "Button"}]
+    for number, task in enumerate(("Save the file", "🙂🙂", "设置" * 60, "B" * 300)):
+        memory.remember(task, steps, success=True, judge="user", application=name, session=f"s{number}")
+    assert (len(open_memory(tmp_path / "db")), memory.verify().corrupt) == (4, [])
+
+
 def test_verify_repairs_what_is_damaged(filled, tmp_path):
     """A damaged record is set aside and the index made again."""
     victim = filled.list(limit=1)[0]

@@ -92,7 +92,7 @@ def place_of(experience: Experience) -> tuple[str, str]:
     """The folder and the words of the file name of a record, for people; no value of the task is in them."""
     state = experience.state
     request = Request.parse(state.request or state.task, state.application)
-    folder = _words(application_key(state.application) or "no application")
+    folder = _words(application_key(state.application)) or "no-application"
     return folder, _words(request.template) or "task"
 
 
@@ -106,6 +106,7 @@ def _words(text: str) -> str:
         if len(longer.encode()) > _NAME_BYTES:
             break
         found = longer
+    found = found or "".join(words[:1]).encode()[:_NAME_BYTES].decode(errors="ignore")
     return f"{found}-" if found in _RESERVED else found
 
 
