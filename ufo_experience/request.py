@@ -464,7 +464,8 @@ def _rank(sentence: str, core: str) -> int:
     """How much a sentence looks like the one that asks."""
     if _FRAME.match(core):
         return 1
-    if _ASKS.match(sentence) or _ASKS_INSIDE.search(sentence):
+    asks = _ASKS.match(sentence)
+    if asks or _ASKS_INSIDE.search(sentence):
         return 3
     return 0 if _TELLS_ABOUT.match(sentence) else 2
 
