@@ -13,6 +13,7 @@ BENCHMARKS = {
     "run": "benchmarks.run",
     "speed": "benchmarks.speed",
     "fleet": "benchmarks.fleet",
+    "play": "benchmarks.play",
     "procedures": "benchmarks.procedures",
 }
 
