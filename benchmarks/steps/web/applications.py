@@ -1,7 +1,8 @@
 """Applications from the package index, each on a throw-away project.
 
 Django's administration site (https://www.djangoproject.com), Trac (https://trac.edgewall.org), a ticket system with a
-wiki, and Flask-AppBuilder (https://flask-appbuilder.readthedocs.io) with the contacts of its tutorial.
+wiki, Flask-AppBuilder (https://flask-appbuilder.readthedocs.io) with the contacts of its tutorial, and Wagtail
+(https://wagtail.org) with the site of a small society.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ def start_django_admin() -> WebServer:
 def start_fab() -> WebServer:
     """Fresh tables of contacts, users and roles, served on the loopback; raises as `_start_site` does."""
     return _start_site("Flask-AppBuilder", "flask_appbuilder", "benchmarks.steps.web.fab_site")
+
+
+def start_wagtail() -> WebServer:
+    """The editors' pages of a small site, served on the loopback; raises as `_start_site` does."""
+    return _start_site("Wagtail", "wagtail", "benchmarks.steps.web.wagtail_site")
 
 
 def _start_site(name: str, package: str, module: str) -> WebServer:

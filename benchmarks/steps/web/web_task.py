@@ -16,7 +16,7 @@ from benchmarks.steps.browser import Browser
 from benchmarks.steps.desktop import command_of
 from benchmarks.steps.environment import Command, Observation, Reply
 from benchmarks.steps.web.accessibility import AccessiblePage
-from benchmarks.steps.web.applications import start_django_admin, start_fab, start_trac
+from benchmarks.steps.web.applications import start_django_admin, start_fab, start_trac, start_wagtail
 from benchmarks.steps.web.server import Rows, WebServer
 from ufo_experience.errors import UsageError
 
@@ -50,6 +50,35 @@ APPLICATIONS: Mapping[str, WebApplication] = {
         ),
     ),
     "fab": WebApplication("Contacts", start_fab, ("contact", "contact_group", "ab_user", "ab_role", "ab_user_role")),
+    "wagtail": WebApplication(
+        "Wagtail",
+        start_wagtail,
+        (
+            "wagtailcore_page",
+            "wagtail_pages_articlepage",
+            "wagtail_pages_person",
+            "wagtail_pages_notice",
+            "wagtail_pages_officedetails",
+            "wagtailcore_pageviewrestriction",
+            "wagtailcore_pageviewrestriction_groups",
+            "wagtailcore_site",
+            "wagtailcore_collection",
+            "wagtailcore_workflow",
+            "wagtailcore_workflowpage",
+            "wagtailcore_workflowtask",
+            "wagtailcore_task",
+            "wagtailcore_groupapprovaltask_groups",
+            "wagtailcore_grouppagepermission",
+            "wagtailcore_groupcollectionpermission",
+            "wagtaildocs_document",
+            "wagtailredirects_redirect",
+            "wagtailsearchpromotions_searchpromotion",
+            "auth_user",
+            "auth_group",
+            "auth_user_groups",
+            "auth_group_permissions",
+        ),
+    ),
 }
 
 
