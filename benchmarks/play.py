@@ -54,6 +54,7 @@ _DO = {
 _VERBS = {"tick": "click", "untick": "click", "double-click": "double_click", "choose": "select"}  # of a block
 _TOLD = ("name", "type", "within", "dialog", "checked")  # of a control in view
 _SHOWN = ("Text", "Header", "DataItem")  # acted on where nothing else has the name
+_APPEARS = 2.0  # seconds that a named control may take to be there
 _RESAMPLED = 2_000
 _HOW = """You operate a web application. Answer with a JSON list of actions, carried out one after another, also over
 several pages, until one fails. An action: {"do": "click", "double_click", "type", "select" or "press", "id": number on
@@ -127,23 +128,31 @@ class Trial:
 
     def _do(self, action: Mapping[str, Any]) -> str:
         """Carry out one action; "" or what went wrong."""
-        view = self._view = self._driver.controls()
-        text = str(action.get("text", ""))
+        text, until = str(action.get("text", "")), time.monotonic() + _APPEARS
         try:
             if action.get("do") not in _DO:
                 raise UsageError(f"do is one of {', '.join(_DO)}")
-            control = _meant(action, read_screen(view).controls)
+            while not (found := _meant(action, self._controls())):
+                if "id" in action or time.monotonic() > until:
+                    raise UsageError("no control on this screen is that")
+            if len(found) > 1:
+                raise UsageError(f"{len(found)} controls on this screen are that; say which by its id, type or within")
+            (control,) = found
             act = Act(_DO[action["do"]], target_of(control) if control else None, {"text": text} if text else {})
             self._driver.do(act)
         except ExperienceError as error:
             return str(error)
         name, kind, within = (control.name, control.type, control.within) if control else ("", "", "")
-        controls = [{key: one[key] for key in _TOLD if key in one} for one in view]
+        controls = [{key: one[key] for key in _TOLD if key in one} for one in self._view]
         self._recorder.step(act.action, name, dict(act.parameters), control_type=kind, within=within, controls=controls)
         return ""
 
-    def _look(self) -> str:
+    def _controls(self) -> Sequence[Control]:
         self._view = self._driver.controls()
+        return read_screen(self._view).controls
+
+    def _look(self) -> str:
+        self._controls()
         return "Screen:\n" + "\n".join(map(_line, self._view))
 
     def _count(self, text: str) -> str:
@@ -151,25 +160,18 @@ class Trial:
         return text
 
 
-def _meant(action: Mapping[str, Any], controls: Sequence[Control]) -> Control | None:
-    """The control of an action: by its id, else the only usable one of its name (None for keys with neither)."""
+def _meant(action: Mapping[str, Any], controls: Sequence[Control]) -> Sequence[Control | None]:
+    """The controls that an action may mean; None stands for the window, where keys go that name no control."""
     if "id" in action:
-        found = [one for one in controls if str(one.id) == str(action["id"])]
-    elif action.get("name"):
-        kind, within = str(action.get("type", "")), str(action.get("within", ""))
-        named = [one for one in controls if one.usable and one.bare == bare(str(action["name"]))]
-        found = [one for one in named if kind in ("", one.type) and within in one.within]
-        found = [one for one in found if one.type not in _SHOWN] or found
-    elif action.get("item"):
-        found = [one for one in controls if one.usable and is_item_of(str(action["item"]), one.name, one.within)]
-        found = [one for one in found if action.get("type", "") in ("", one.type)][:1]
-    elif action["do"] == "press":
-        return None
-    else:
-        found = []
-    if len(found) != 1:
-        raise UsageError(f"{len(found)} controls on this screen are that; give its id, or name, type and within")
-    return found[0]
+        return [one for one in controls if str(one.id) == str(action["id"])]
+    kind, within = str(action.get("type", "")), str(action.get("within", ""))
+    able = [one for one in controls if one.usable and kind in ("", one.type) and within in one.within]
+    if action.get("item"):
+        return [one for one in able if is_item_of(str(action["item"]), one.name, one.within)][:1]
+    if not action.get("name"):
+        return [None] if action["do"] == "press" else []
+    named = [one for one in able if one.bare == bare(str(action["name"]))]
+    return [*([one for one in named if one.type not in _SHOWN] or named)]
 
 
 def _line(control: Mapping[str, Any]) -> str:
