@@ -6,12 +6,14 @@ A player, a person, a program or a language model, is told a task and what is on
     curl -s localhost:8901/                                    the task at hand, what is known of it, the screen
     curl -s localhost:8901/act -d '[{"do": "click", "name": "Settings"}, {"do": "type", "id": 12, "text": "Ada"}]'
     curl -s localhost:8901/done -d ''                          "I am done": the next task comes
+    python -m benchmarks play --plan plan.jsonl --db STORE --results taken.jsonl --obedient
     python -m benchmarks play --report ada.jsonl bob.jsonl     the table
 
 A line of the plan is `{"task": "web/trac/wish", "arm": "similar", "seed": 1}`; `goal` takes the place of the task's own
 words. In the arm `first` nothing is known and what is done is learned; in `off` nothing is known and nothing learned.
 In every other arm the prompt holds what memory shows. Each request to `/act` is a call of the player; the database
-judges. Characters of what a player is sent, by four, are its tokens.
+judges. Characters of what a player is sent, by four, are its tokens. The obedient player is a program that does what
+the block says, word for word and without a look, and stops where the block leaves something open or not covered.
 """
 
 from __future__ import annotations
@@ -36,8 +38,9 @@ from ufo_experience.controls import bare
 from ufo_experience.errors import ExperienceError, UsageError
 from ufo_experience.executor import SeleniumDriver
 from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.procedure.acts import Act, target_of
+from ufo_experience.procedure.acts import Act, is_item_of, target_of
 from ufo_experience.procedure.screen import Control, read_screen
+from ufo_experience.prompt.block import parse_block
 
 FIRST, OFF = "first", "off"
 MOST_CALLS = 40  # of a trial; then it ends
@@ -48,8 +51,10 @@ _DO = {
     "select": "select_option",
     "press": "press_key",
 }
+_VERBS = {"tick": "click", "untick": "click", "double-click": "double_click", "choose": "select"}  # of a block
 _TOLD = ("name", "type", "within", "dialog", "checked")  # of a control in view
 _SHOWN = ("Text", "Header", "DataItem")  # acted on where nothing else has the name
+_APPEARS = 2.0  # seconds that a named control may take to be there
 _RESAMPLED = 2_000
 _HOW = """You operate a web application. Answer with a JSON list of actions, carried out one after another, also over
 several pages, until one fails. An action: {"do": "click", "double_click", "type", "select" or "press", "id": number on
@@ -86,16 +91,12 @@ class Trial:
         self._driver, self._begun = SeleniumDriver(browser.driver), time.monotonic()
         self._recorder = Recorder(memory, save="always" if self.arm == FIRST else "always_not")
         self.calls = self.acts = self.failed = self.sent = 0
-        block = ""
-        if self.arm in (FIRST, OFF):
-            self._recorder.start(self.goal, self.task.application)
-            self.known = 0
-        else:
-            start = self._recorder.start(self.goal, self.task.application)
-            block, self.known = start.block, len(start.ids)
+        start = self._recorder.start(self.goal, self.task.application)
+        is_told = self.arm not in (FIRST, OFF)
+        self.block, self.known = (start.block, len(start.ids)) if is_told else ("", 0)
         if self._recorder.fault is not None:
             raise self._recorder.fault
-        self._prompt = "\n".join(filter(None, (_HOW, block, f"Task: {self.goal}")))
+        self._prompt = "\n".join(filter(None, (_HOW, self.block, f"Task: {self.goal}")))
         self._view: list[dict[str, Any]] = []
 
     def told(self) -> str:
@@ -127,23 +128,31 @@ class Trial:
 
     def _do(self, action: Mapping[str, Any]) -> str:
         """Carry out one action; "" or what went wrong."""
-        view = self._view = self._driver.controls()
-        text = str(action.get("text", ""))
+        text, until = str(action.get("text", "")), time.monotonic() + _APPEARS
         try:
             if action.get("do") not in _DO:
                 raise UsageError(f"do is one of {', '.join(_DO)}")
-            control = _meant(action, read_screen(view).controls)
+            while not (found := _meant(action, self._controls())):
+                if "id" in action or time.monotonic() > until:
+                    raise UsageError("no control on this screen is that")
+            if len(found) > 1:
+                raise UsageError(f"{len(found)} controls on this screen are that; say which by its id, type or within")
+            (control,) = found
             act = Act(_DO[action["do"]], target_of(control) if control else None, {"text": text} if text else {})
             self._driver.do(act)
         except ExperienceError as error:
             return str(error)
         name, kind, within = (control.name, control.type, control.within) if control else ("", "", "")
-        controls = [{key: one[key] for key in _TOLD if key in one} for one in view]
+        controls = [{key: one[key] for key in _TOLD if key in one} for one in self._view]
         self._recorder.step(act.action, name, dict(act.parameters), control_type=kind, within=within, controls=controls)
         return ""
 
-    def _look(self) -> str:
+    def _controls(self) -> Sequence[Control]:
         self._view = self._driver.controls()
+        return read_screen(self._view).controls
+
+    def _look(self) -> str:
+        self._controls()
         return "Screen:\n" + "\n".join(map(_line, self._view))
 
     def _count(self, text: str) -> str:
@@ -151,22 +160,18 @@ class Trial:
         return text
 
 
-def _meant(action: Mapping[str, Any], controls: Sequence[Control]) -> Control | None:
-    """The control of an action: by its id, else the only usable one of its name (None for keys with neither)."""
+def _meant(action: Mapping[str, Any], controls: Sequence[Control]) -> Sequence[Control | None]:
+    """The controls that an action may mean; None stands for the window, where keys go that name no control."""
     if "id" in action:
-        found = [one for one in controls if str(one.id) == str(action["id"])]
-    elif action.get("name"):
-        kind, within = str(action.get("type", "")), str(action.get("within", ""))
-        named = [one for one in controls if one.usable and one.bare == bare(str(action["name"]))]
-        found = [one for one in named if kind in ("", one.type) and within in one.within]
-        found = [one for one in found if one.type not in _SHOWN] or found
-    elif action["do"] == "press":
-        return None
-    else:
-        found = []
-    if len(found) != 1:
-        raise UsageError(f"{len(found)} controls on this screen are that; give its id, or name, type and within")
-    return found[0]
+        return [one for one in controls if str(one.id) == str(action["id"])]
+    kind, within = str(action.get("type", "")), str(action.get("within", ""))
+    able = [one for one in controls if one.usable and kind in ("", one.type) and within in one.within]
+    if action.get("item"):
+        return [one for one in able if is_item_of(str(action["item"]), one.name, one.within)][:1]
+    if not action.get("name"):
+        return [None] if action["do"] == "press" else []
+    named = [one for one in able if one.bare == bare(str(action["name"]))]
+    return [*([one for one in named if one.type not in _SHOWN] or named)]
 
 
 def _line(control: Mapping[str, Any]) -> str:
@@ -181,6 +186,23 @@ def _line(control: Mapping[str, Any]) -> str:
     if control.get("options"):
         parts.append(f"offers {json.dumps(control['options'][:30], ensure_ascii=False)}")
     return " ".join(parts)
+
+
+def obey(block: str) -> list[dict[str, Any]]:
+    """The actions of a block, taken at its word up to the first step that it leaves open, or asks a person about while
+    words of the request are not covered."""
+    known: dict[str, Any] = next((one for one in parse_block(block) if one.get("steps")), {})
+    actions = []
+    for step in known.get("steps", ()):
+        if step.get("open") or (step.get("confirm") and known.get("not_covered")):
+            break
+        verb, text = step["action"], str(step.get("parameters", {}).get("text", ""))
+        place = {"name": step["control"], "type": step.get("control_type", ""), "within": step.get("within", "")}
+        place["within"] = place["within"] or step.get("row_of", "")
+        if step.get("item_of"):
+            place = {"item": step["item_of"], "type": step.get("control_type", "")}
+        actions.append({"do": _VERBS.get(verb, verb), "text": text, **{key: one for key, one in place.items() if one}})
+    return actions
 
 
 class Game:
@@ -203,6 +225,13 @@ class Game:
         if path == "/done":
             return self._end("Noted.")
         return self.trial.told()
+
+    def obey(self) -> None:
+        """Have the obedient player play what is left."""
+        self.answer("/", "")
+        while self.trial is not None:
+            self.trial.act(obey(self.trial.block))
+            self._end("")
 
     def _end(self, said: str) -> str:
         assert self.trial is not None
@@ -290,6 +319,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--db", type=Path, help="the store that learns and is asked")
     parser.add_argument("--results", type=Path, help="file that each result is added to")
     parser.add_argument("--port", type=int, default=8901, help="of the loopback")
+    parser.add_argument(
+        "--obedient", action="store_true", help="the player is a program that takes each word it is told"
+    )
     parser.add_argument("--report", type=Path, nargs="+", help="results to make the table of")
     given = parser.parse_args(arguments)
     if given.report:
@@ -299,4 +331,8 @@ def main(arguments: Sequence[str]) -> None:
     if not (given.plan and given.db and given.results):
         raise UsageError("give --plan, --db and --results, or --report")
     with Browser() as browser:
-        serve(Game(given.plan, given.results, browser, ExperienceMemory.open(given.db)), given.port)
+        game = Game(given.plan, given.results, browser, ExperienceMemory.open(given.db))
+        if given.obedient:
+            game.obey()
+        else:
+            serve(game, given.port)
