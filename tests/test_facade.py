@@ -13,8 +13,7 @@ import pytest
 import ufo_experience
 from ufo_experience import DataError, ExperienceMemory, RecordFilter, Settings, Step, Trust, UsageError, errors
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.errors import ConflictError, NotFoundError
-from ufo_experience.store.base import fingerprint
+from ufo_experience.errors import NotFoundError
 
 TASK = "Rename the sheet to Totals"
 PLAIN = [
@@ -207,19 +206,6 @@ def test_a_change_of_nothing_in_particular_is_refused(filled, change):
     """Everything must be asked for by name."""
     with pytest.raises(UsageError, match="which records"):
         getattr(filled, change)()
-
-
-def test_a_record_that_changed_meanwhile_is_not_changed(filled):
-    """The caller says what it looked at."""
-    one, other = filled.list(limit=2)
-    seen = {record.id: fingerprint(record) for record in (one, other)}
-    filled.report([other.id], success=True)  # use is no change
-    filled.quarantine(one.id)
-    with pytest.raises(ConflictError, match=one.id):
-        filled.approve(where=RecordFilter(ids=(one.id, other.id), expected=seen))
-    assert filled.get(other.id).trust is other.trust
-    with pytest.raises(ConflictError):
-        filled.store.set_status(one.id, trust=Trust.APPROVED, expected=seen[one.id])
 
 
 def test_purge_by_filter_erases_and_an_unknown_source_is_an_error(filled, tmp_path):

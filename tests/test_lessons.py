@@ -11,11 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.openai_stub import OpenAIStub, out_of_quota
-from ufo_experience import AsyncExperienceMemory, ExperienceMemory, PromptBlock
+from ufo_experience import AsyncExperienceMemory, ExperienceMemory, PromptBlock, RecordFilter, Settings
 from ufo_experience.cli import app
 from ufo_experience.errors import NotFoundError, ServiceError, UsageError
-from ufo_experience.settings import Settings
-from ufo_experience.store.selection import RecordFilter
 
 GOOD = 'Choose "Draft" before "Save", or the message is lost.'
 TASK = "Mail Jane Doe"

@@ -9,10 +9,9 @@ from shlex import quote
 import pytest
 
 from tests.openai_stub import OpenAIStub, failing, out_of_quota
-from ufo_experience import ExperienceMemory
+from ufo_experience import ExperienceMemory, Settings
 from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import DataError
-from ufo_experience.settings import Settings
 
 TASK = "Open the Bluetooth & devices page and turn Bluetooth on."
 EMBEDDER = "openai:text-embedding-3-small"

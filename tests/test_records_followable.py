@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from ufo_experience import ExperienceMemory, Settings
 from ufo_experience.cli import app
 from ufo_experience.schema import UNKNOWN_TASK, Trust
-from ufo_experience.trust.completeness import NO_TARGET, NO_TASK
 
 DATA = Path(__file__).parent / "data" / "traces"
 
@@ -50,7 +49,7 @@ def test_a_success_of_bare_coordinates_is_kept_and_never_shown(tmp_path):
     memory = open_memory(tmp_path / "db")
     report = memory.ingest(DATA / "osworld" / "bare")
     (identifier,) = report.added
-    assert report.incomplete == [(identifier, NO_TARGET)]
+    assert report.incomplete == [(identifier, "no named target")]
     record = memory.store.get(identifier)
     assert record.trust is Trust.OBSERVED
     assert "targets:unnamed:2" in record.provenance.notes
@@ -81,7 +80,7 @@ def test_a_success_without_a_task_is_not_verified_and_never_shown(tmp_path):
     (run / "result.txt").write_text("1.0\n", encoding="utf-8")
     memory = open_memory(tmp_path / "db")
     report = memory.ingest(run)
-    assert [why for _, why in report.incomplete] == [NO_TASK]
+    assert [why for _, why in report.incomplete] == ["no task"]
     assert memory.store.get(report.added[0]).trust is Trust.OBSERVED
     assert memory.store.get(report.added[0]).state.request == UNKNOWN_TASK
 

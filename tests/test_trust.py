@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.builders import a_record, memory_of
-from ufo_experience.memory import ExperienceMemory
-from ufo_experience.schema import Experience, Trust, Usage
+from ufo_experience import Experience, ExperienceMemory, Trust
+from ufo_experience.schema import Usage
 
 THINGS = "report invoice letter table slide photo calendar contact playlist map".split()
 ACTS = "open rename print export share copy sort colour translate archive".split()
