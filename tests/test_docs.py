@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,14 @@ def test_the_two_commands_of_the_readme_are_the_ones_ci_runs():
     text = README.read_text(encoding="utf-8")
     assert "\npip install -e . && ufo-experience demo\n" in text
     assert '\npip install -e ".[test]" && pytest\n' in text
+
+
+def test_the_stores_that_the_readme_makes_are_ignored_by_git():
+    """Who follows it in a clone has nothing new to commit."""
+    stores = set(re.findall(r"--db (\w+)", README.read_text(encoding="utf-8")))
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert stores
+    assert [name for name in stores if not any(fnmatch(f"/{name}/", pattern) for pattern in ignored)] == []
 
 
 def test_the_changelog_has_the_current_version():

@@ -260,6 +260,16 @@ def test_a_disk_that_takes_no_audit_row_costs_no_answer(tmp_path, caplog):
     assert "not in the audit log" in caplog.text
 
 
+def test_the_audit_log_does_not_grow_without_end(tmp_path):
+    """At 4 MiB a new one begins, and the one before is kept; a third takes the place of the oldest."""
+    memory = memory_of(tmp_path / "db", *good_runs(20))
+    log, older = tmp_path / "db" / "audit.jsonl", tmp_path / "db" / "audit.jsonl.1"
+    for round in range(2):
+        log.write_bytes(b'{"round": %d}\n' % round * (1 << 19))
+        memory.build_prompt("rename the invoice of week 1")
+        assert (len(log.read_bytes().splitlines()), older.read_bytes()[:12]) == (1, b'{"round": %d}' % round)
+
+
 def test_every_test_named_on_the_page_exists():
     """`docs/security.md` promises nothing that no test keeps."""
     root = Path(__file__).resolve().parents[1]
