@@ -256,9 +256,8 @@ def test_urls_lose_what_was_searched_and_images_go(text, clean):
     assert redact_text(text) == clean
 
 
-@pytest.mark.parametrize(("text", "secret"), SECRETS, ids=[str(n) for n in range(len(SECRETS))])
-def test_a_secret_in_a_text_is_removed(text, secret):
-    assert secret not in redact_text(text)
+def test_a_secret_in_a_text_is_removed():
+    assert [text for text, secret in SECRETS if secret in redact_text(text)] == []
 
 
 def test_harmless_texts_stay_but_for_a_few():
