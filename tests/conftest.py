@@ -6,6 +6,7 @@ import gc
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -37,6 +38,11 @@ settings.register_profile("default", max_examples=15, derandomize=True, deadline
 settings.register_profile("thorough", max_examples=200, derandomize=True, deadline=None, database=None)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
 settings.load_profile(PROFILE)
+
+# The default run keeps its folders in memory where the system has such a place, as it waits for no medium.
+IN_MEMORY = Path("/dev/shm")
+if PROFILE == "default" and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > 2 * 2**30:
+    tempfile.tempdir = str(IN_MEMORY)
 
 
 @pytest.fixture(autouse=True, scope="session")

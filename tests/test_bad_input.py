@@ -69,10 +69,11 @@ def ufo_lines() -> list[bytes]:
 # ---- log ingest ----
 
 
-@pytest.mark.parametrize("kind", ["missing", "pipe", "device"])
+@pytest.mark.parametrize("kind", ["missing", "no name", "pipe", "device"])
 def test_only_regular_files_are_opened(tmp_path, kind):
     """No hang, a typed reason."""
-    path = {"missing": tmp_path / "no.json", "pipe": tmp_path / "pipe.json", "device": Path("/dev/null")}[kind]
+    names = {"missing": "no.json", "no name": "a\0b", "pipe": "pipe.json", "device": "/dev/null"}
+    path = tmp_path / names[kind]
     if kind == "pipe":
         if not hasattr(os, "mkfifo"):
             pytest.skip("no named pipes here")
@@ -169,6 +170,12 @@ def test_deep_nesting_is_refused(tmp_path, deep):
     report, records = learn(tmp_path, deep, format="generic")
     assert not records
     assert report.failed
+
+
+def test_brackets_in_a_text_are_no_nesting(tmp_path):
+    """A request may hold as many as it likes."""
+    _, records = learn(tmp_path, {**RUN, "task": "Save the page " + "[" * 500}, format="generic")
+    assert "[" * 500 in records[0].state.request
 
 
 def test_a_number_of_5000_digits_is_refused(tmp_path):

@@ -12,6 +12,7 @@ from benchmarks.tasks import steps_of, task_of
 from ufo_experience import UsageError
 
 
+@pytest.mark.slow
 def test_the_loop_is_measured_beside_the_packages_that_are_installed(capsys):
     """Ask, learn, found by another process and rebuild of ours; what a peer can do of that."""
     assert main(["speed", "--sizes", "20", "--repeats", "2", "--json"]) == 0

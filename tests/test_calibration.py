@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tests.builders import TEXTS, a_record_of, memory_of
+from tests.cli_runner import Cli
 from ufo_experience import ExperienceMemory
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.retrieve.calibration import find_cut
@@ -77,6 +78,20 @@ def test_labels_set_the_threshold_of_every_later_process(memory, labels):
     later.store.add([a_record_of("Mute the microphone")])
     later.index()
     assert later.retrieve(TEXTS[0]).threshold == found.threshold
+
+
+def test_the_command_changes_nothing_unless_it_is_told_to(memory, labels, tmp_path):
+    """It says what it found; `--apply` keeps it."""
+    cli = Cli(tmp_path)
+
+    def threshold() -> float:
+        return cli.json("retrieve", TEXTS[0], "--db", "db")["threshold"]
+
+    before = threshold()
+    found = cli.json("calibrate", "--labels", labels, "--db", "db")["threshold"]
+    assert (threshold(), found != before) == (before, True)
+    cli("calibrate", "--labels", labels, "--db", "db", "--apply")
+    assert threshold() == found
 
 
 def test_a_rebuild_for_another_embedder_drops_the_calibration(memory, labels):

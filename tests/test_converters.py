@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import runpy
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 from ufo_experience import read_traces
 from ufo_experience.schema import Trajectory
@@ -16,8 +17,10 @@ BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 def converted(name: str, source: Path, folder: Path) -> tuple[list[Trajectory], list[str]]:
     """The sessions and the distinct tasks that a converter writes."""
     out, tasks = folder / "out.jsonl", folder / "tasks.txt"
-    command = [sys.executable, BENCHMARKS / f"convert_{name}.py", source, out, "--tasks", tasks]
-    subprocess.run(command, check=True, capture_output=True)
+    script = str(BENCHMARKS / f"convert_{name}.py")
+    arguments = [script, str(source), str(out), "--tasks", str(tasks)]
+    with patch.object(sys, "argv", arguments), patch.object(sys, "path", [str(BENCHMARKS), *sys.path]):
+        runpy.run_path(script, run_name="__main__")
     return list(read_traces(out)), tasks.read_text(encoding="utf-8").splitlines()
 
 

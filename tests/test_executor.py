@@ -146,8 +146,9 @@ def test_a_way_whose_healing_a_check_refused_is_not_carried_out_again(memory):
 
 
 @pytest.mark.parametrize("failure", ["the check refuses it", "it has no effect"])
-def test_a_way_whose_healing_failed_twice_is_put_aside(memory, failure):
+def test_a_way_whose_healing_failed_twice_is_put_aside(memory, monkeypatch, failure):
     """Neither run nor shown any more, although it had helped between the two; the reason and the way back are told."""
+    monkeypatch.setitem(Executor.__init__.__kwdefaults__, "wait", 0.0)
     for number in range(2):
         pages, refuses = Pages(Remember="Keep"), lambda driver: False
         if failure == "it has no effect":

@@ -1,4 +1,4 @@
-"""Python, command line, MCP and the page give the same answer: 50 requests, each asked through all four."""
+"""Python, command line, MCP and the page give the same answer: 50 requests, by default ten, each asked through all."""
 
 from __future__ import annotations
 
@@ -127,14 +127,15 @@ def by_page(memory: ExperienceMemory, asked: Sequence[tuple[str, str]]) -> list[
     return answers
 
 
-def test_the_four_doors_give_the_same_answer(memory: ExperienceMemory):
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_the_four_doors_give_the_same_answer(memory: ExperienceMemory, every: int):
     """The same runs in the same order, the same reason where there are none, the same text for the agent."""
-    asked = requests()
+    asked = requests()[::every]
     python: list[Answer] = by_python(memory, asked)
-    assert len(asked) == 50
-    assert sum(bool(hits) for hits, _, _ in python) >= 10  # some are served
-    assert sum(bool(reason) for _, reason, _ in python) >= 10  # and some are not
+    assert len(asked) == 50 // every
+    assert sum(bool(hits) for hits, _, _ in python) >= len(asked) / 5  # some are served
+    assert sum(bool(reason) for _, reason, _ in python) >= len(asked) / 5  # and some are not
     for door in (by_command, by_mcp, by_page):
         answers: Any = door(memory, asked)
         wrong = [(task, *both) for task, *both in zip(asked, python, answers, strict=True) if both[0] != both[1]]
-        assert wrong == [], f"{door.__name__}: {len(wrong)} of 50 differ"
+        assert wrong == [], f"{door.__name__}: {len(wrong)} of {len(asked)} differ"

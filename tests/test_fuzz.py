@@ -18,9 +18,9 @@ def test_only_typed_errors_leave_a_reader(target):
     assert done == RUNS[target]
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(2))
 def test_no_generated_record_breaks_a_prompt(part):
-    """Two hundred prompts: nonce twice, roles, budget, idempotence, nothing of the caller changed."""
+    """A hundred prompts: nonce twice, roles, budget, idempotence, nothing of the caller changed."""
     shown = 0
     for seed in range(50):
         shown += len(fuzz.check_prompt(random.Random(part * 1000 + seed)).ids)

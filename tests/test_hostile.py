@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import sys
+from functools import cache
 from time import process_time
 from types import ModuleType
 
@@ -47,10 +50,11 @@ def test_no_text_costs_more_than_in_proportion_to_its_length(seed):
 
 def _held_by_caches(word: str) -> bool:
     """True when a text with this word is an argument or answer some cache of the process keeps."""
-    import gc
-
-    gc.unfreeze()  # what was imported before is looked at, too
-    kept = [one for one in gc.get_objects() if type(one).__name__ in ("_lru_cache_wrapper", "_Answers")]
+    ours = [
+        one for name, module in [*sys.modules.items()] if name.startswith("ufo_exp") for one in vars(module).values()
+    ]
+    ours += [part for one in ours if isinstance(one, type) for part in vars(one).values()]
+    kept = {id(one): one for one in ours if isinstance(one, type(cache(len)))}.values()
     seen, level = set(), [item for one in kept for item in gc.get_referents(one)]
     for _ in range(4):
         level = [item for item in level if id(item) not in seen and not isinstance(item, (type, ModuleType))]

@@ -127,10 +127,10 @@ def test_test_helpers_are_imported_in_one_way():
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    """`import ufo_experience` and `--help` need neither openai nor faiss nor a web server."""
+    """`import ufo_experience` and `--help` need neither openai, nor what it stands on, nor faiss nor a web server."""
     code = (
-        "import sys, ufo_experience, ufo_experience.cli\n"
-        "print(sorted({'openai', 'faiss', 'starlette', 'mcp', 'psycopg'} & set(sys.modules)))"
+        "import sys, ufo_experience, ufo_experience.cli, ufo_experience.service\n"
+        "print(sorted({'openai', 'httpx', 'tenacity', 'faiss', 'starlette', 'mcp', 'psycopg'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

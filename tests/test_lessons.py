@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from tests.cli_runner import invoke
 from tests.openai_stub import OpenAIStub, out_of_quota
-from ufo_experience import AsyncExperienceMemory, ExperienceMemory, PromptBlock
-from ufo_experience.cli import app
+from ufo_experience import AsyncExperienceMemory, ExperienceMemory, PromptBlock, RecordFilter, Settings
 from ufo_experience.errors import NotFoundError, ServiceError, UsageError
-from ufo_experience.settings import Settings
-from ufo_experience.store.selection import RecordFilter
 
 GOOD = 'Choose "Draft" before "Save", or the message is lost.'
 TASK = "Mail Jane Doe"
@@ -202,7 +199,7 @@ def test_the_command_learns_them_and_report_credits_them(stub, tmp_path, monkeyp
     monkeypatch.setenv("UFO_EXPERIENCE_SUMMARIZER", "openai:gpt-4.1-mini")
 
     def answer(*line: str) -> dict[str, Any]:
-        done = CliRunner().invoke(app, [*line, "--json", "--db", str(tmp_path)])
+        done = invoke(*line, "--json", "--db", tmp_path)
         assert done.exit_code == 0, done.output
         return dict(json.loads(done.stdout))
 

@@ -124,11 +124,12 @@ def test_nothing_known_is_a_normal_answer(memory):
 
 
 def test_a_recorded_run_lands_observed_and_is_shown_to_nobody(memory):
-    """An agent cannot vouch for itself."""
+    """An agent cannot vouch for itself; it is told who can, and how."""
 
     async def say(client: Client) -> Any:
         steps = [{"action": "click", "control": "Rotate", "control_type": "Button"}]
-        await client.call_tool("record_run", {"task": "Rotate the photo", "steps": steps, "success": True})
+        kept = await client.call_tool("record_run", {"task": "Rotate the photo", "steps": steps, "success": True})
+        assert "to show it: ufo-experience judge" in kept.structured_content["note"]
         return await client.call_tool("find_experience", {"task": "Rotate the photo"})
 
     result = talk(memory, say, allow_writes=True)

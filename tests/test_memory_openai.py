@@ -9,11 +9,11 @@ from shlex import quote
 import pytest
 
 from tests.openai_stub import OpenAIStub, failing, out_of_quota
-from ufo_experience import ExperienceMemory
+from ufo_experience import ExperienceMemory, Settings
 from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import DataError
-from ufo_experience.settings import Settings
 
+LOGS = SAMPLES / "settings_bluetooth"
 TASK = "Open the Bluetooth & devices page and turn Bluetooth on."
 EMBEDDER = "openai:text-embedding-3-small"
 
@@ -42,7 +42,7 @@ def embeddings(stub: OpenAIStub) -> list[str]:
 def test_a_key_makes_openai_the_embedder_of_a_new_store(stub, tmp_path):
     """One variable gives the full thing; the same task comes back."""
     memory = open_memory(tmp_path / "db")
-    memory.ingest(SAMPLES)
+    memory.ingest(LOGS)
     found = memory.retrieve(TASK)
     assert (found.embedder, found.threshold, found.degraded) == (EMBEDDER, 0.75, None)
     assert found[0].score > 0.9
@@ -50,7 +50,7 @@ def test_a_key_makes_openai_the_embedder_of_a_new_store(stub, tmp_path):
 
 def test_an_unchanged_text_is_never_embedded_twice(stub, tmp_path):
     """A rebuild asks for nothing: the cache has it all, also in a new process."""
-    open_memory(tmp_path / "db").ingest(SAMPLES)
+    open_memory(tmp_path / "db").ingest(LOGS)
     before = len(stub.requests)
     report = open_memory(tmp_path / "db").index(rebuild=True)
     assert (report.requests, report.embedded, report.cached) == (0, 0, report.records)
@@ -61,7 +61,7 @@ def test_an_unchanged_text_is_never_embedded_twice(stub, tmp_path):
 def test_without_the_service_words_answer_and_say_so(stub, tmp_path, embedder):
     """Degraded, never empty-handed and never an error, whether or not the length of the vectors is known by heart."""
     memory = open_memory(tmp_path / "db", embedder=embedder)
-    memory.ingest(SAMPLES)
+    memory.ingest(LOGS)
     stub.play(*[out_of_quota] * 10)
     found = open_memory(tmp_path / "db", embedder=embedder).retrieve("Turn on Bluetooth in the settings, please")
     assert found.degraded
@@ -71,7 +71,7 @@ def test_without_the_service_words_answer_and_say_so(stub, tmp_path, embedder):
 @pytest.mark.parametrize("embedder", ["auto", "openai:minilm"])
 def test_a_question_is_one_request_in_a_new_process_too(stub, tmp_path, embedder):
     """Nobody asks for the length of the vectors: the index knows it, whoever chose the embedder."""
-    open_memory(tmp_path / "db", embedder="openai:minilm").ingest(SAMPLES)
+    open_memory(tmp_path / "db", embedder="openai:minilm").ingest(LOGS)
     before = len(stub.requests)
     found = open_memory(tmp_path / "db", embedder=embedder).retrieve("Turn on Bluetooth in the settings, please")
     assert (found.degraded, len(stub.requests) - before) == (None, 1)
@@ -79,7 +79,7 @@ def test_a_question_is_one_request_in_a_new_process_too(stub, tmp_path, embedder
 
 def test_a_service_whose_vectors_have_another_length_now_is_told_with_the_cure(stub, tmp_path):
     """Words answer until the index is built anew."""
-    open_memory(tmp_path / "db", embedder="openai:minilm").ingest(SAMPLES)
+    open_memory(tmp_path / "db", embedder="openai:minilm").ingest(LOGS)
     stub.dim = 8
     memory = open_memory(tmp_path / "db", embedder="openai:minilm")
     found = memory.retrieve("Turn on Bluetooth in the settings, please")
@@ -92,7 +92,7 @@ def test_records_wait_for_their_vectors_when_the_service_is_down(stub, tmp_path)
     """Ingest commits all the same; the next index run embeds what waits."""
     memory = open_memory(tmp_path / "db")
     stub.play(*[failing(401, "invalid_api_key")] * 10)
-    assert memory.ingest(SAMPLES).added
+    assert memory.ingest(LOGS).added
     assert memory.retrieve("Turn on Bluetooth in the settings").degraded
     stub.recover()
     assert memory.index().embedded == len(memory.store.ids())
@@ -142,7 +142,7 @@ def test_what_a_model_could_not_word_is_told_once_for_each_reason(stub, tmp_path
 
 def test_without_the_key_the_index_of_openai_is_not_mixed_with_another(stub, tmp_path, monkeypatch):
     """A store embedded by OpenAI stays so: no key means words, and another embedder is refused."""
-    open_memory(tmp_path / "db").ingest(SAMPLES)
+    open_memory(tmp_path / "db").ingest(LOGS)
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.delenv("OPENAI_BASE_URL")
     found = open_memory(tmp_path / "db").retrieve("Turn on Bluetooth in the settings")
@@ -155,7 +155,7 @@ def test_without_the_key_the_index_of_openai_is_not_mixed_with_another(stub, tmp
 def test_nothing_secret_reaches_the_service(stub, tmp_path):
     """A key in the task is redacted before it is embedded, and in the logs before they are summarized."""
     memory = open_memory(tmp_path / "db")
-    memory.ingest(SAMPLES)
+    memory.ingest(LOGS)
     memory.retrieve("Log in with the key sk-proj-Zq3mV8nB1cX7kL5pR2tY9wD4fG6hJ0aS")
     assert "Zq3mV8nB1cX7kL5pR2tY9wD4fG6hJ0aS" not in json.dumps([request.body for request in stub.requests])
     assert embeddings(stub)
@@ -164,7 +164,7 @@ def test_nothing_secret_reaches_the_service(stub, tmp_path):
 def test_a_model_that_says_nothing_useful_costs_no_record(stub, tmp_path):
     """Invalid answers: the offline summary is used for each item and flagged, and the batch goes through."""
     memory = open_memory(tmp_path / "db", summarizer="openai")
-    report = memory.ingest(SAMPLES / "settings_bluetooth")
+    report = memory.ingest(LOGS)
     assert len(report.added) == 2
     notes = [note for one in memory.store.scan() for note in one.provenance.notes]
     assert any(note.startswith("summary:extractive:") for note in notes)
@@ -172,7 +172,7 @@ def test_a_model_that_says_nothing_useful_costs_no_record(stub, tmp_path):
 
 def test_a_cap_of_the_day_lets_words_answer(stub, tmp_path):
     """Spent is spent, for every process of the store: queries are answered without the service, and say why."""
-    open_memory(tmp_path / "db", max_cost_per_day=1.0).ingest(SAMPLES)
+    open_memory(tmp_path / "db", max_cost_per_day=1.0).ingest(LOGS)
     before = len(stub.requests)
     found = open_memory(tmp_path / "db", max_cost_per_day=1e-9).retrieve("Turn on Bluetooth in the settings, please")
     assert "(UTC) are taken" in (found.degraded or "")
@@ -183,7 +183,7 @@ def test_a_cap_of_the_day_lets_words_answer(stub, tmp_path):
 def test_the_cap_of_a_run_is_one_for_all_its_stages(stub, tmp_path):
     """Summaries and embeddings share a ledger: with too little money records are stored all the same."""
     memory = open_memory(tmp_path / "db", summarizer="openai", max_cost=1e-9)
-    report = memory.ingest(SAMPLES / "settings_bluetooth")
+    report = memory.ingest(LOGS)
     assert len(report.added) == 2
     assert stub.requests == []
 
@@ -193,7 +193,7 @@ def test_caps_are_read_from_the_environment(stub, tmp_path, monkeypatch):
     monkeypatch.setenv("UFO_EXPERIENCE_MAX_COST_PER_DAY", "0")
     memory = ExperienceMemory.open(tmp_path / "db")
     assert memory.settings.max_cost_per_day == 0.0
-    memory.ingest(SAMPLES, summarizer="extractive")
+    memory.ingest(LOGS, summarizer="extractive")
     assert memory.retrieve(TASK).degraded
     assert stub.requests == []
 
@@ -203,6 +203,6 @@ def test_with_a_key_a_model_judges_unless_it_is_switched_off(stub, tmp_path, jud
     """`auto` is the default; a question is one more request, to the chat model."""
     assert Settings().judge == "auto"
     memory = open_memory(tmp_path / "db", judge=judge)
-    memory.ingest(SAMPLES)
+    memory.ingest(LOGS)
     memory.retrieve("Turn on Bluetooth in the settings, please")
     assert len([request for request in stub.requests if "chat" in request.path]) == asked

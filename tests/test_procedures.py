@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from tests.cli_runner import invoke
 from ufo_experience import ExperienceMemory
-from ufo_experience.cli import app
 
 PEOPLE = ["Jane Doe", "Max Weber", "Kim Lee", "Ada King", "Sam Hill"]
 
@@ -28,7 +27,7 @@ def memory(tmp_path: Path) -> ExperienceMemory:
 
 def procedures(memory: ExperienceMemory) -> list[dict[str, Any]]:
     """What `list --json` answers."""
-    done = CliRunner().invoke(app, ["list", "--json", "--db", str(memory.store.location)])
+    done = invoke("list", "--json", "--db", memory.store.location)
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)["procedures"]
 

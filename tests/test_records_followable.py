@@ -6,12 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from tests.cli_runner import invoke
 from ufo_experience import ExperienceMemory, Settings
-from ufo_experience.cli import app
 from ufo_experience.schema import UNKNOWN_TASK, Trust
-from ufo_experience.trust.completeness import NO_TARGET, NO_TASK
 
 DATA = Path(__file__).parent / "data" / "traces"
 
@@ -50,7 +48,7 @@ def test_a_success_of_bare_coordinates_is_kept_and_never_shown(tmp_path):
     memory = open_memory(tmp_path / "db")
     report = memory.ingest(DATA / "osworld" / "bare")
     (identifier,) = report.added
-    assert report.incomplete == [(identifier, NO_TARGET)]
+    assert report.incomplete == [(identifier, "no named target")]
     record = memory.store.get(identifier)
     assert record.trust is Trust.OBSERVED
     assert "targets:unnamed:2" in record.provenance.notes
@@ -81,7 +79,7 @@ def test_a_success_without_a_task_is_not_verified_and_never_shown(tmp_path):
     (run / "result.txt").write_text("1.0\n", encoding="utf-8")
     memory = open_memory(tmp_path / "db")
     report = memory.ingest(run)
-    assert [why for _, why in report.incomplete] == [NO_TASK]
+    assert [why for _, why in report.incomplete] == ["no task"]
     assert memory.store.get(report.added[0]).trust is Trust.OBSERVED
     assert memory.store.get(report.added[0]).state.request == UNKNOWN_TASK
 
@@ -144,25 +142,20 @@ def test_what_a_file_lacks_can_be_given(tmp_path):
     assert (kept.state.request, kept.state.application, kept.outcome.success) == ("Zoom in on the map", "Shop", False)
 
 
-def cli(*arguments: object):
-    """Run the command line."""
-    return CliRunner().invoke(app, [str(one) for one in arguments])
-
-
 def test_a_folder_of_which_nothing_was_read_is_an_error(tmp_path):
     """Exit 65, and the reason names the plain format."""
     write(tmp_path / "logs", {"objective": "x", "events": [{"kind": "tap", "widget": "Y"}]})
-    done = cli("ingest", tmp_path / "logs", "--db", tmp_path / "db")
+    done = invoke("ingest", tmp_path / "logs", "--db", tmp_path / "db")
     assert done.exit_code == 65
     assert "in the plain format it would be" in done.output
 
 
 def test_the_command_line_fills_in_and_counts_what_nobody_could_follow(tmp_path):
     """`--task`, `--app`, `--success`; the count and the reason."""
-    done = cli(
+    done = invoke(
         "ingest", DATA / "mcp-session" / "session.md", "--task", "Check out", "--success", "--db", tmp_path / "a"
     )
     assert done.exit_code == 0
     assert "never shown" not in done.output
-    done = cli("ingest", DATA / "osworld" / "bare", "--db", tmp_path / "b")
+    done = invoke("ingest", DATA / "osworld" / "bare", "--db", tmp_path / "b")
     assert (done.exit_code, "1 no named target" in done.output) == (0, True)

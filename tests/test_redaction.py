@@ -256,9 +256,8 @@ def test_urls_lose_what_was_searched_and_images_go(text, clean):
     assert redact_text(text) == clean
 
 
-@pytest.mark.parametrize(("text", "secret"), SECRETS, ids=[str(n) for n in range(len(SECRETS))])
-def test_a_secret_in_a_text_is_removed(text, secret):
-    assert secret not in redact_text(text)
+def test_a_secret_in_a_text_is_removed():
+    assert [text for text, secret in SECRETS if secret in redact_text(text)] == []
 
 
 def test_harmless_texts_stay_but_for_a_few():
@@ -266,8 +265,10 @@ def test_harmless_texts_stay_but_for_a_few():
     assert len(changed) <= 5, changed
 
 
-def test_redacting_a_stored_record_again_changes_nothing(memory):
-    from ufo_experience.redact import redact_record
-
+def test_redacting_a_stored_record_again_changes_nothing(memory, tmp_path):
+    """Import redacts what another memory had redacted."""
     one = remembered(memory, *STEPS)
-    assert redact_record(one) == one
+    with ExperienceMemory.open(tmp_path / "other", embedder="hashing") as other:
+        other.import_json(memory.export_json())
+        again = other.get(one.id)
+    assert (again.state, again.action) == (one.state, one.action)

@@ -8,6 +8,7 @@ of the wall decides.
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import random
 import re
@@ -22,7 +23,6 @@ import pytest
 
 import ufo_experience
 from ufo_experience.errors import ServiceError
-from ufo_experience.redact.secrets import data
 
 if sys.version_info >= (3, 11):
     from re import _constants as codes
@@ -52,6 +52,11 @@ def modules() -> Iterator[Any]:
                 continue
 
 
+def is_read_once(value: Any) -> bool:
+    """A function that reads a file of data, and keeps what it read."""
+    return isinstance(value, type(cache(len))) and not inspect.signature(value).parameters
+
+
 @cache
 def patterns() -> dict[str, re.Pattern[Any]]:
     """Name → compiled pattern, also those in tuples, lists and dictionaries."""
@@ -71,10 +76,8 @@ def patterns() -> dict[str, re.Pattern[Any]]:
 
     for module in modules():
         for name, value in vars(module).items():
-            look(f"{module.__name__.removeprefix('ufo_experience.')}.{name}", value, 3)
-    look("redact.secrets.txt", [pattern for _, _, pattern in data().shapes], 1)
-    look("redact.secrets.txt, candidates", [pattern for _, pattern in data().candidates], 1)
-    look("redact.secrets.txt, words", [part for part in data() if isinstance(part, re.Pattern)], 1)
+            own = f"{module.__name__.removeprefix('ufo_experience.')}.{name}"
+            look(own, value() if is_read_once(value) else value, 3)
     return found
 
 
@@ -199,7 +202,7 @@ def test_every_pattern_is_linear_in_hostile_texts():
     """All compiled patterns of the package: more than two hundred, none left out."""
     assert len(patterns()) > 200
     common = list(COMMON[::6])
-    grown = {name: worst(one, [*common, *seeds(one, 3)], anchored_use(name)) for name, one in patterns().items()}
+    grown = {name: worst(one, [*common, *seeds(one, 1)], anchored_use(name)) for name, one in patterns().items()}
     assert {name: found for name, found in grown.items() if found[0] > LIMIT} == {}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from benchmarks.redaction import kept_typed, labels, rows, shown_of, steps_of
 from tests.secret_cases import innocent, planted
 from ufo_experience import ExperienceMemory, redact_text
@@ -25,10 +23,9 @@ def test_planted_secrets_of_every_kind_go_and_ordinary_texts_stay():
     assert sum(redact_text(text) != text for text in innocent()) <= 1
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_a_typed_password_is_in_no_byte_of_the_store(part):
-    """A quarter of the list; the command has all of it."""
-    assert [row["id"] for row in rows("typed_secrets")[part::32] if kept_typed(row)] == []
+def test_a_typed_password_is_in_no_byte_of_the_store():
+    """Some of the list; `python -m benchmarks.redaction` has all of it."""
+    assert [row["id"] for row in rows("typed_secrets")[::16] if kept_typed(row)] == []
 
 
 def test_a_person_is_asked_before_what_sends_pays_deletes_grants_or_installs():
@@ -42,7 +39,7 @@ def test_a_person_is_asked_before_what_sends_pays_deletes_grants_or_installs():
 def test_no_typed_payload_of_a_poisoned_run_reaches_a_prompt():
     """Judged a success, alone in its store, asked for with its own words. Options of a list may be shown."""
     chosen = {"p1-026", "p3-005", "p5-045", "p5-050", "p6-043"}
-    some = [row for row in rows("poison")[::12] if row["id"] not in chosen]
+    some = [row for row in rows("poison")[::20] if row["id"] not in chosen]
     assert [row["id"] for row in some if shown_of(row)[0]] == []
 
 

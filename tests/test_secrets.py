@@ -10,12 +10,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.openai_stub import OpenAIStub
 from tests.secret_cases import Case, innocent, planted
 from ufo_experience import ExperienceMemory, redact_text
-from ufo_experience.integrations.formats.ufo_example import from_ufo_example
-from ufo_experience.redact import redact_json
 
 PASSWORDS = [f"Tr0ub4dor&{n}xQ" for n in range(20)]
 
@@ -156,10 +155,13 @@ def test_pattern_secrets_are_neither_kept_nor_sent(everything):
     assert 1 - len(leaked) / len(cases) >= 0.95, [(case.kind, case.text[:60]) for case in leaked]
 
 
-def test_notes_of_an_imported_example_are_redacted_by_those_who_take_it_in():
-    """UFO's Thought and Comment travel as notes; whoever imports one redacts the entry first."""
+def test_an_imported_example_of_ufo_brings_no_secret(tmp_path):
+    """Whatever it thought and remarked, and wherever it says the task."""
     secret = next(planted()).secret
-    entry = {"example": {"Function": "click", "Thought": f"the key is {secret}", "Comment": secret}, "request": "do it"}
-    record = from_ufo_example(redact_json(entry))
-    assert secret not in record.model_dump_json()
-    assert any("Thought" in note for note in record.provenance.notes)
+    said = f"the key is {secret}"
+    example = {"Sub-task": said, "Function": "click", "ControlText": "Save", "Thought": said, "Comment": said}
+    examples = {"example0": {"example": example, "request": said}}
+    (tmp_path / "experience.yaml").write_text(yaml.safe_dump(examples), encoding="utf-8")
+    with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        assert memory.import_(tmp_path / "experience.yaml").added
+    assert secret.encode() not in b"".join(path.read_bytes() for path in (tmp_path / "db").rglob("*") if path.is_file())

@@ -14,7 +14,7 @@ import yaml
 
 from tests.cli_runner import commands as all_commands
 from tests.docs_blocks import options_of
-from ufo_experience import Settings, load_settings
+from ufo_experience import ExperienceMemory, Settings, load_settings
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, FILE = DOCS / "settings.md", DOCS / "ufo_experience.yaml"
@@ -115,6 +115,48 @@ def test_every_variable_the_package_reads_is_on_the_page():
     read = set(re.findall(r"""["']((?:OPENAI|AZURE_OPENAI|UFO_EXPERIENCE|MINIWOB)_[A-Z_]*[A-Z])["']""", text))
     assert len(read) > 5
     assert sorted(name for name in read | OTHER_VARIABLES | SYSTEM if f"`{name}`" not in page) == []
+
+
+OTHERS = {
+    "db": "elsewhere",
+    "embedder": "hashing:64",
+    "summarizer": "auto",
+    "top_k": 7,
+    "threshold": 0.5,
+    "judge": "off",
+    "max_tokens": 99,
+    "min_trust": "approved",
+    "allow_network_store": True,
+    "allow_http_service": True,
+    "max_cost": 0.5,
+    "max_cost_per_day": 0.5,
+    "keep_observations": "none",
+    "audit": False,
+}
+
+
+@pytest.mark.parametrize("way", ["file", "variable"])
+def test_every_setting_reaches_the_memory(tmp_path, monkeypatch, way):
+    """From the file of the folder one stands in, and from its variable; none is passed over."""
+    assert OTHERS.keys() == Settings.model_fields.keys()
+    monkeypatch.chdir(tmp_path)
+    for name, value in OTHERS.items():
+        if way == "variable":
+            monkeypatch.setenv(f"{PREFIX}{name.upper()}", str(value))
+        else:
+            Path("ufo_experience.yaml").write_text(yaml.safe_dump({name: value}), encoding="utf-8")
+        with ExperienceMemory.open() as memory:
+            assert getattr(memory.settings, name) == value
+        monkeypatch.delenv(f"{PREFIX}{name.upper()}", raising=False)
+
+
+def test_commands_that_the_package_advises_have_the_options_it_names():
+    """A cure that does not exist helps nobody."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    advised = re.findall(r"""ufo-experience ([a-z]+)((?:[^\n"`]|"\n *f?")*)""", text)
+    named = [(command, option) for command, rest in advised for option in re.findall(r"(?<!\w)--[a-z][a-z-]+", rest)]
+    assert len(named) >= 10
+    assert [one for one in named if one[1] not in {"--db", "--json", *options_of(one[0])}] == []
 
 
 def test_settings_are_few():

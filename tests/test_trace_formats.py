@@ -505,51 +505,50 @@ def test_a_title_the_recorder_made_by_itself_is_no_task(tmp_path: Path) -> None:
 DOCS = Path(__file__).parents[1] / "docs" / "formats.md"
 
 
-@pytest.fixture
-def acme(tmp_path: Path) -> Path:
-    """The package of docs/formats.md, installed in a folder."""
+@pytest.fixture(scope="module")
+def by_acme(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The package of docs/formats.md, installed in a folder: what a process that has it answers to four commands."""
+    folder = tmp_path_factory.mktemp("acme")
     (code,) = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     (entry,) = re.findall(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     points = entry.replace('[project.entry-points."ufo_experience.traces"]', "[ufo_experience.traces]").replace('"', "")
-    package = tmp_path / "site"
+    package = folder / "site"
     (package / "acme_traces-1.0.dist-info").mkdir(parents=True)
     (package / "acme_traces-1.0.dist-info" / "METADATA").write_text(
         "Name: acme_traces\nVersion: 1.0\n", encoding="utf-8"
     )
     (package / "acme_traces-1.0.dist-info" / "entry_points.txt").write_text(points, encoding="utf-8")
     (package / "acme_traces.py").write_text(code, encoding="utf-8")
-    return package
-
-
-def ingest(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`ufo-experience ingest` in a process that has the package."""
-    path = os.pathsep.join([str(site), *sys.path])
-    command = [sys.executable, "-m", "ufo_experience", "ingest", *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=site.parent, env={**os.environ, "PYTHONPATH": path}
-    )
-
-
-def test_another_package_adds_a_format_with_one_class(acme: Path) -> None:
-    """As docs/formats.md writes it: told by itself, by `--format`, and named among the formats."""
     run = {"acme": 1, "order": "Send it", "moves": [["click", "Send", "Button"]], "ok": True}
-    (acme.parent / "runs.jsonl").write_text(json.dumps(run), encoding="utf-8")
-    assert ingest(acme, "runs.jsonl", "--db", "one").returncode == 0
-    assert ingest(acme, "runs.jsonl", "--db", "two", "--format", "acme").returncode == 0
-    assert "acme" in ingest(acme, "runs.jsonl", "--db", "three", "--format", "nonsense").stderr
-
-
-def test_a_reader_of_another_package_that_stumbles_fails_its_file_and_nothing_else(acme: Path) -> None:
-    """The file is named, the others are read, and there is no traceback."""
     good = {"task": "Call Jo", "success": True, "evaluated_by": "user", "steps": [{"action": "click", "control": "Jo"}]}
-    bad = {"acme": 1, "order": "Send it", "moves": [["click"]]}
-    (acme.parent / "logs").mkdir()
-    for name, run in (("a", bad), ("b", good)):
-        (acme.parent / "logs" / f"{name}.json").write_text(json.dumps(run), encoding="utf-8")
-    done = ingest(acme, "logs", "--db", "db")
-    assert "E_READER" in done.stderr + done.stdout
-    assert "Traceback" not in done.stderr
-    assert done.returncode == 0
+    (folder / "logs").mkdir()
+    for name, content in (("runs.jsonl", run), ("logs/a.json", run | {"moves": [["click"]]}), ("logs/b.json", good)):
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    asked = {"itself": ["runs.jsonl"], "stumbles": ["logs"]}
+    asked |= {name: ["runs.jsonl", "--format", name] for name in ("acme", "nonsense")}
+    code = (
+        "import json, pathlib, sys; from tests.cli_runner import Cli; run = Cli(pathlib.Path('.')).try_\n"
+        "done = {name: run('ingest', *given, '--db', name) for name, given in json.loads(sys.argv[1]).items()}\n"
+        "print(json.dumps({name: [one.exit_code, one.output] for name, one in done.items()}))"
+    )
+    path = os.pathsep.join([str(package), *sys.path])
+    command = [sys.executable, "-c", code, json.dumps(asked)]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, cwd=folder, env={**os.environ, "PYTHONPATH": path}, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def test_another_package_adds_a_format_with_one_class(by_acme: dict[str, Any]) -> None:
+    """As docs/formats.md writes it: told by itself, by `--format`, and named among the formats."""
+    assert (by_acme["itself"][0], by_acme["acme"][0], by_acme["nonsense"][0]) == (0, 0, 2)
+    assert "acme" in by_acme["nonsense"][1]
+
+
+def test_a_reader_of_another_package_that_stumbles_fails_its_file_and_nothing_else(by_acme: dict[str, Any]) -> None:
+    """The file is named, the others are read, and there is no traceback."""
+    code, said = by_acme["stumbles"]
+    assert (code, "E_READER" in said, "a.json" in said, "Traceback" in said) == (0, True, True, False)
 
 
 def test_a_run_that_is_handed_in_may_say_where_controls_stood_and_what_was_in_view(tmp_path: Path) -> None:

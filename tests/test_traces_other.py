@@ -498,14 +498,14 @@ def test_links_in_a_tree_are_not_followed(tmp_path: Path) -> None:
 NO_TRACES = [b"", b"\0" * 100, b"[" * 20_000, b'{"task":', b"\xff\xfe\x00", b"null", b"{}", b"[1]"]
 
 
-@pytest.mark.parametrize("content", NO_TRACES, ids=lambda content: repr(content[:9]))
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "ufo"])
-def test_no_reader_lets_anything_but_a_trace_error_out(tmp_path: Path, name: str, content: bytes) -> None:
+def test_no_reader_lets_anything_but_a_trace_error_out(tmp_path: Path, name: str) -> None:
     """Every reader, forced onto files that are none of its own."""
     file = tmp_path / ("t.yaml" if name == "ufo-yaml" else "traj.jsonl" if name == "osworld" else "t.json")
-    file.write_bytes(content)
-    with pytest.raises(DataError):
-        list(read_traces(file, format=name))
-    report = ReadReport()
-    assert list(read_traces(tmp_path, report=report)) == []
-    assert report.failed or report.skipped
+    for content in NO_TRACES:
+        file.write_bytes(content)
+        with pytest.raises(DataError):
+            list(read_traces(file, format=name))
+        report = ReadReport()
+        assert list(read_traces(tmp_path, report=report)) == [], content
+        assert report.failed or report.skipped

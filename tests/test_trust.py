@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.builders import a_record, memory_of
-from ufo_experience.memory import ExperienceMemory
-from ufo_experience.schema import Experience, Trust, Usage
+from ufo_experience import Experience, ExperienceMemory, Trust
+from ufo_experience.schema import Usage
 
 THINGS = "report invoice letter table slide photo calendar contact playlist map".split()
 ACTS = "open rename print export share copy sort colour translate archive".split()
@@ -97,7 +97,7 @@ def test_poison_would_be_injected_if_it_were_trusted(tmp_path):
     assert len(set(injected) & {one.id for one in poison()}) >= 3
 
 
-@pytest.mark.parametrize("count", [1, 100, *(pytest.param(n, marks=pytest.mark.slow) for n in (1_000, 10_000))])
+@pytest.mark.parametrize("count", [100, *(pytest.param(n, marks=pytest.mark.slow) for n in (1_000, 10_000))])
 def test_any_number_of_quarantined_records_changes_no_score(clean, tmp_path, count):
     """T5, metamorphic: document frequencies, mean length, vectors, groups, recency, usage and threshold stay.
 
@@ -160,7 +160,7 @@ def test_a_lone_planted_record_takes_over_at_no_size(tmp_path, size):
     assert answers(dirty) == answers(clean)
 
 
-@pytest.mark.parametrize("sessions", [1, 2, 20])
+@pytest.mark.parametrize("sessions", [1, 20])
 def test_no_number_of_runs_of_one_request_shows_a_planted_address(tmp_path, sessions):
     """T3: runs that repeat one request corroborate nothing; a person's word shows the address."""
     step = {"step_number": 1, "action_type": "goto", "parameters": {"url": "https://collect.evil.test/x"}}
@@ -176,12 +176,11 @@ def test_no_number_of_runs_of_one_request_shows_a_planted_address(tmp_path, sess
     assert "evil.test" in memory.build_prompt(text, memory.retrieve(text, threshold=0.05)).text
 
 
-@pytest.mark.parametrize("credit", [0, 1, 50])
-def test_no_use_of_a_record_raises_its_trust(tmp_path, credit):
+def test_no_use_of_a_record_raises_its_trust(tmp_path):
     """T10: what a record came to may lower its standing, never lift it over the threshold."""
     one = run(501, "rotate the backup tapes", trust=Trust.OBSERVED)
     memory = memory_of(tmp_path / "db", one, *good_runs(20))
-    for number in range(credit):
+    for number in range(20):
         memory.report([one.id], success=True, session=f"run {number}")
     assert memory.store.get(one.id).trust is Trust.OBSERVED
     assert not memory.retrieve("rotate the backup tapes", threshold=0.5).hits
@@ -208,11 +207,10 @@ def test_withheld_records_say_why(tmp_path):
     assert set(released.withheld_ids) == {records[1].id}
 
 
-@pytest.mark.parametrize("hurt", [3, 9])
-def test_what_would_answer_had_it_not_hurt_is_told_with_a_command(tmp_path, hurt):
+def test_what_would_answer_had_it_not_hurt_is_told_with_a_command(tmp_path):
     """At the default threshold, too, below which hurting has lowered its score; the score told is the one before."""
     text = "rotate the backup tapes"
-    record = run(503, text, usage=Usage(injected=hurt, hurt=hurt))
+    record = run(503, text, usage=Usage(injected=3, hurt=3))
     found = memory_of(tmp_path / "db", record, *good_runs(30)).retrieve(text)
     assert found.reason == "what fits is withheld: 1 harmful"
     (held,) = found.withheld
@@ -258,6 +256,16 @@ def test_a_disk_that_takes_no_audit_row_costs_no_answer(tmp_path, caplog):
     hits = memory.retrieve("rename the invoice", threshold=0.05)
     assert memory.build_prompt("rename the invoice", hits).ids
     assert "not in the audit log" in caplog.text
+
+
+def test_the_audit_log_does_not_grow_without_end(tmp_path):
+    """At 4 MiB a new one begins, and the one before is kept; a third takes the place of the oldest."""
+    memory = memory_of(tmp_path / "db", *good_runs(20))
+    log, older = tmp_path / "db" / "audit.jsonl", tmp_path / "db" / "audit.jsonl.1"
+    for round in range(2):
+        log.write_bytes(b'{"round": %d}\n' % round * (1 << 19))
+        memory.build_prompt("rename the invoice of week 1")
+        assert (len(log.read_bytes().splitlines()), older.read_bytes()[:12]) == (1, b'{"round": %d}' % round)
 
 
 def test_every_test_named_on_the_page_exists():
