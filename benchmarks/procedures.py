@@ -7,8 +7,8 @@ import time
 from itertools import islice, product
 
 from ufo_experience import ExperienceMemory
+from ufo_experience.procedure.runs import join
 from ufo_experience.settings import Settings
-from ufo_experience.summarize.procedures import join
 
 TASKS, RUNS = 100, 10
 VERBS = "Open Print Archive Export Rename Share Translate Check Sort Copy".split()
