@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ufo_experience.controls import bare, is_fixed
+from ufo_experience.controls import bare
 from ufo_experience.procedure.pairing import SMALL, abbreviates, beside_values, says, stems_of
 from ufo_experience.procedure.runs import Agreed
 from ufo_experience.procedure.steps import TEXT_KEYS, LookedUp, ProcedureStep, Source, Target, texts_of
@@ -107,7 +107,7 @@ class Binding:
 
     def _label(self, place: int, step: ProcedureStep) -> ProcedureStep:
         """A step on a control of the application's own, with the values of the task in its label."""
-        if step.target is None or not _is_own(step):
+        if step.target is None or not step.is_own:
             return step
         fill = self._values.label if step.role in _PRESSED else self._values.fill
         name, missing = fill(step.target.name)
@@ -125,7 +125,7 @@ class Binding:
         held = self._values.held_in(target.within)
         if held or within != target.within:
             return replace(anywhere, row_of=held or self._values.told_in(within))
-        if not _is_own(step) and bare(within).startswith(bare(target.name)):
+        if not step.is_own and bare(within).startswith(bare(target.name)):
             return anywhere  # the row is called by the item itself
         if _LABEL.fullmatch(within) or self._is_said(within) or _is_landmark(within):
             return step
@@ -137,7 +137,7 @@ class Binding:
     def _item(self, place: int, step: ProcedureStep) -> ProcedureStep:
         """A step on an item that holds a value of the task; any other waits until all values are served."""
         target = step.target
-        if target is None or _is_own(step):
+        if target is None or step.is_own:
             return step
         name, missing = self._values.fill(target.name)
         if missing:
@@ -241,13 +241,6 @@ class Binding:
         ]
         other = [part for part in parts if part and 2 * sum(one.casefold() in unsaid for one in part) >= len(part)]
         return [word for part in other for word in part if word.casefold() in unsaid]
-
-
-def _is_own(step: ProcedureStep) -> bool:
-    """True for a control that the application put there; a link may be what its user keeps there."""
-    if step.kind in ("type", "select", "switch", "open", "keys"):
-        return True
-    return is_fixed(step.role) and step.role != "hyperlink"
 
 
 def _is_landmark(within: str) -> bool:

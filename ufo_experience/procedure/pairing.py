@@ -21,7 +21,7 @@ from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.tasks import is_odd
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
 
-SMALL = SKIPPED | frozenset("and or on at by from with about is be not no so also then please".split())
+SMALL = SKIPPED | frozenset("and or on at by from with about is be not no so also then please him them us".split())
 _ALIKE = 0.5  # of the words of two requests beside their values, before they are laid side by side
 _SAME_MEANING = 0.5  # cosine of two words, from which on one says the other
 _LONGEST = 4  # words of a value that stands without quotes or capitals
@@ -188,12 +188,16 @@ def _beside(
             found += [
                 two for two, is_led in zip(both, led, strict=True) if (two[0].kind or is_odd(two[0].text)) and is_led
             ]
-        elif kind == "replace" and len(one) == len(other) and all(x.kind for x in (*one, *other)):
-            found += zip(one, other, strict=True)
+        elif kind == "replace" and len(marked := _marked(one)) == len(_marked(other)) > 0:
+            found += zip(marked, _marked(other), strict=True)
         elif kind == "replace" and max(len(one), len(other)) <= _LONGEST:
             two = _joined(one, texts[0]), _joined(other, texts[1])
             found += [two] if _is_value(*two, first=i == 0) else []
     return found
+
+
+def _marked(pieces: Sequence[Piece]) -> list[Piece]:
+    return [one for one in pieces if one.kind]
 
 
 def _are_as_many(kind: str, a: Sequence[Piece], b: Sequence[Piece]) -> bool:

@@ -137,7 +137,7 @@ def _learned_for(values: Values, *, approved: bool) -> str:
         text = f"{text[:start]}[{kind}]{text[end:]}"
     if approved:
         return text[:_LONGEST_TASK]
-    return next((one for one in _SENTENCE.split(text) if one.strip()), "")[:_LONGEST_TASK].strip()
+    return next((one for one in _SENTENCE.split(text) if one.strip()), "")[:_LONGEST_TASK].strip(" .。")
 
 
 def _end(run: Experience, values: Values, steps: Sequence[ProcedureStep]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ufo_experience.actions import Kind, kind_of, plain
-from ufo_experience.controls import role_of
+from ufo_experience.controls import is_fixed, role_of
 from ufo_experience.schema import Around, Experience, Step
 from ufo_experience.trust.risk import asks_first
 
@@ -98,6 +98,18 @@ class ProcedureStep:
     def role(self) -> str:
         """The kind of control it acts on, "" when unknown."""
         return role_of(self.target.type) if self.target else ""
+
+    @property
+    def is_own(self) -> bool:
+        """True for a control that the application put there; a link may be what its user keeps there."""
+        if self.kind in ("type", "select", "switch", "open", "keys"):
+            return True
+        return is_fixed(self.role) and self.role != "hyperlink"
+
+    @property
+    def fills_in(self) -> bool:
+        """True for what sets a value of a form: the screen stays as it is."""
+        return self.kind in STAYS or (self.kind == "click" and self.role in ("checkbox", "radiobutton"))
 
     @property
     def text(self) -> str:
