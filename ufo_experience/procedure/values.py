@@ -15,7 +15,7 @@ from ufo_experience.controls import bare
 from ufo_experience.procedure.pairing import beside_values, pair, stems_of
 from ufo_experience.procedure.runs import request_of
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.redact.slot_types import FIXED, SLOT_TYPE
+from ufo_experience.redact.slot_types import FIXED, SLOT_TYPE, slot_type
 from ufo_experience.request import Request, find_whole, holds
 from ufo_experience.retrieve.thesaurus import thesaurus
 from ufo_experience.schema import Experience, Trust
@@ -132,7 +132,7 @@ class Values:
             return ""
         if told["slot"]:
             return "".join(self._parsed[int(told["slot"]) - 1 : int(told["slot"])])
-        unmarked = [old for old in self._new_of if old not in self._parsed]
+        unmarked = [old for old in self._new_of if old not in self._parsed and slot_type(old) == told["type"]]
         return unmarked[0] if len(unmarked) == 1 else ""
 
     def _meaning_of(self, slot: str) -> str:
