@@ -370,6 +370,9 @@ def test_steps_of_one_form_are_said_to_be_on_one_screen(tmp_path):
     ]
     memory = memory_of(tmp_path / "db", ("Write to jane@corp.example", steps))
     assert "\nOn one screen: 2-4\n" in told(memory, "Write to bo@corp.example")
+    other = [fill("Name", "Ada"), do("switch_application", "Notes"), click("Done")]
+    elsewhere = memory_of(tmp_path / "other", ("Note the name", other))
+    assert "On one screen" not in told(elsewhere, "Note the name")
     (example,) = parse_block(memory.build_prompt("Write to bo@corp.example").text)
     assert example["on_one_screen"] == "2-4"
 

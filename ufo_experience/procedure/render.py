@@ -117,7 +117,8 @@ def _on_one_screen(steps: Sequence[ProcedureStep]) -> Iterable[tuple[int, int]]:
     first = None
     for step, after in zip_longest(steps, steps[1:]):
         first = step.number if first is None else first
-        if after is None or not (step.fills_in and after.is_own):
+        stays = after is not None and after.is_own and after.kind not in ("switch", "open")
+        if not (step.fills_in and stays):
             if first < step.number:
                 yield first, step.number
             first = None
