@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wandering import Wandering, wandering_runs
-from ufo_experience import Experience, ExperienceMemory, read_traces, redact
+from ufo_experience import Act, Experience, ExperienceMemory, Guide, Stop, read_traces, redact
 from ufo_experience.schema import Control, Outcome, Step, Trajectory, Visibility
 from ufo_experience.summarize import open_summarizer
 from ufo_experience.traces.in_view import VisibleControls, visibility
@@ -258,6 +258,64 @@ def test_cancel_of_a_dialog_that_a_button_brought_up_takes_nothing_back():
         for n, name in enumerate(names, 1)
     ]
     assert kept_of(steps, Visibility(visible_before={3: (3,)})) == names
+
+
+class Mail:
+    """The small mail program, played: what is in view, and what an action does."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def controls(self) -> list[dict[str, Any]]:
+        view = [name for name in sorted(TYPES) if _is_legal([*self.done, name])]
+        return [{"id": name, "name": name, "type": TYPES[name]} for name in view]
+
+
+def played(guide: Guide | None) -> tuple[int, list[str]]:
+    """How often an agent is asked that does what the guide foresees, as far as it is in view; and what it did."""
+    mail, asked = Mail(), 0
+    assert guide is not None
+    while not (isinstance(said := guide.next(mail.controls(), consent=True), Stop) and said.reason == "done"):
+        assert isinstance(said, Act), said
+        asked += 1
+        for act in guide.ahead(mail.controls()):
+            if act.target is None or act.target.name not in [one["name"] for one in mail.controls()]:
+                break
+            mail.done.append(act.target.name)
+            guide.note(act)
+    return asked, mail.done
+
+
+def test_the_second_and_third_play_after_a_wandering_one_take_at_most_two_fifths_of_its_calls(tmp_path):
+    """The first one wandered through menus and tabs, asked before each step; what it did in vain is done once."""
+    first = ["View", "File", "Print…", "Archive", "Inbox", "View", "Zoom…", "File", "Options…", "General", "Name", "OK"]
+    steps, _ = walk(*first)
+    needed = ["File", "Options…", "General", "Name", "OK"]
+    calls = []
+    with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        before: list[str] = first
+        for number in range(3):
+            seen = [
+                {"action_type": one.action_type, "target_control": one.target_control.model_dump(),
+                 "parameters": one.parameters, "controls": view}
+                for one, view in replayed(before, steps)
+            ]  # fmt: skip
+            memory.remember("Set the name to x", seen, True, "Mail", "program", session=str(number))
+            asked, before = played(memory.guide("Set the name to x"))
+            calls.append(asked)
+            assert [name for name in before if name in needed] == needed
+            assert len(before) <= len(needed) + 1  # the tab that was open at first is chosen once more
+    assert max(calls) <= 0.4 * len(first)
+
+
+def replayed(names: Sequence[str], steps: Sequence[Step]) -> list[tuple[Step, list[dict[str, Any]]]]:
+    """The steps of a play with what was in view before each."""
+    mail, found = Mail(), []
+    for name in names:
+        step = next(one for one in steps if one.target_control.name == name)
+        found.append((step, mail.controls()))
+        mail.done.append(name)
+    return found
 
 
 def _walks() -> st.SearchStrategy[list[str]]:

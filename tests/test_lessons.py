@@ -221,3 +221,29 @@ def test_the_async_memory_learns_them_too(stub, tmp_path):
     a_memory(tmp_path).close()
     stub.chat = saying(GOOD)
     assert [one.text for one in asyncio.run(_asked(str(tmp_path)))] == [GOOD]
+
+
+def test_lessons_travel_with_the_records_they_rest_on(stub, tmp_path):
+    """One's own backup brings them back as they were; from a stranger they wait for approval."""
+    memory = a_memory(tmp_path / "db")
+    stub.chat = saying(GOOD)
+    (lesson,) = memory.learn_lessons("Mail")
+    memory.report([lesson.id, *memory.store.ids()], success=True, session="s")
+    text = memory.export_json()
+    for restore, shown in ((True, (lesson.id,)), (False, ())):
+        other = ExperienceMemory.open(settings=Settings(db=str(tmp_path / f"other {restore}"), embedder="hashing"))
+        other.import_json(text, restore=restore)
+        other.approve(*other.store.ids())
+        assert told(other).lessons == shown
+    other.approve(lesson.id)
+    assert told(other).lessons == (lesson.id,)
+
+
+def test_a_lesson_about_no_record_of_the_store_is_not_taken_in(stub, tmp_path):
+    memory = a_memory(tmp_path / "db")
+    stub.chat = saying(GOOD)
+    memory.learn_lessons("Mail")
+    alone = json.loads(memory.export_json()) | {"experiences": []}
+    other = ExperienceMemory.open(settings=Settings(db=str(tmp_path / "other"), embedder="hashing"))
+    other.import_json(json.dumps(alone), restore=True)
+    assert json.loads(other.export_json()).get("lessons") is None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.procedure_world import Given, choose, click, do, fill, link, memory_of, obey, screen, seen, tick, told
-from ufo_experience import Act, ExperienceMemory, Guide, Procedure
+from ufo_experience import Act, ExperienceMemory, Guide, Procedure, parse_block
 
 USER = "Make the user {} a member of the group {}"
 
@@ -355,3 +355,49 @@ def test_runs_of_one_task_with_other_values_are_one_procedure(tmp_path):
     body = "\n".join(block.text.split("\n")[1:-1])
     assert block.tokens <= 150  # the frame takes 40
     assert not any(name in body for name in ("Kent", "Kim", "Wayne", "akim", "bwayne"))
+
+
+def test_steps_of_one_form_are_said_to_be_on_one_screen(tmp_path):
+    """An agent that may answer with several actions does them in one; what opens another view ends them."""
+    steps = [
+        click("New"),
+        fill("To", "jane@corp.example"),
+        tick("Urgent"),
+        click("Next"),
+        fill("Note", "x"),
+        link("Back"),
+    ]
+    memory = memory_of(tmp_path / "db", ("Write to jane@corp.example", steps))
+    assert "\nOn one screen: 2-4\n" in told(memory, "Write to bo@corp.example")
+    other = [fill("Name", "Ada"), do("switch_application", "Notes"), click("Done")]
+    elsewhere = memory_of(tmp_path / "other", ("Note the name", other))
+    assert "On one screen" not in told(elsewhere, "Note the name")
+    (example,) = parse_block(memory.build_prompt("Write to bo@corp.example").text)
+    assert example["on_one_screen"] == "2-4"
+
+
+def test_the_name_of_a_window_that_is_hidden_is_not_shown(tmp_path):
+    steps = [do("switch_application", "Inbox - sam@corp.example"), click("New"), fill("To", "Jane Doe"), click("Send")]
+    text = told(memory_of(tmp_path / "db", ("Mail Jane Doe", steps)), "Mail Max Weber")
+    assert "sam@corp.example" not in text
+    assert "1. switch to … [name hidden]" in text
+
+
+def test_a_value_of_another_kind_takes_the_place_of_the_old_one_alone(tmp_path):
+    """A name for an address: the words around it are not taken for a part of it."""
+    steps = [click("New"), fill("To", "jane@corp.example"), click("Close it")]
+    memory = memory_of(tmp_path / "db", ("Write to jane@corp.example about the call, and close it", steps))
+    assert '2. type "Priya" in "To" (Edit)' in told(memory, "Write to Priya and close it")
+
+
+def test_a_login_that_marks_itself_by_nothing_is_a_value_of_the_task(tmp_path):
+    """Whatever the threshold: two runs are one procedure, served for a third, shown and carried out alike."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing", threshold=0.9)
+    for login in ("tkent", "akim"):
+        memory.remember(f"{login} has left us, nobody may get in with it", [link("Users"), click("Close it")], True,
+                        "App", "program", session=login)  # fmt: skip
+    asked = "mlopez has left us, nobody may get in with it"
+    assert "Worked 2 of 2 times" in told(memory, asked)
+    guide = memory.guide(asked)
+    assert guide is not None
+    assert [guide.procedure.id] == [hit.experience.id for hit in memory.retrieve(asked)]

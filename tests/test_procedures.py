@@ -42,6 +42,15 @@ def test_runs_of_one_task_with_other_values_are_one_procedure(memory):
     assert known["last"] == known["runs"][0]["created_at"] == max(one["created_at"] for one in known["runs"])
 
 
+def test_requests_that_differ_in_a_login_are_one_task_and_in_another_word_two(memory):
+    """A word that requests to computers do not know is somebody's; "page" and "chart" are not."""
+    for login in ("tkent", "mlopez"):
+        remember(memory, "Users", "Lock", task=f"Lock the account of {login}", session=login)
+    for thing in ("page", "chart"):
+        remember(memory, "File", "Print", task=f"Print the {thing}", session=thing)
+    assert sorted(len(known["runs"]) for known in procedures(memory)) == [1, 1, 2]
+
+
 def test_a_hundred_runs_of_ten_tasks_are_ten_procedures(memory):
     tasks = [f"{verb} the {thing}" for verb in ("Open", "Print") for thing in ("page", "mail", "list", "chart", "map")]
     for task in tasks:

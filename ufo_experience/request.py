@@ -335,6 +335,11 @@ def find_whole(value: str, text: str, start: int = 0) -> int:
     return -1
 
 
+def holds(text: str, value: str) -> bool:
+    """True where a value stands in a text, in any case and not inside a longer word."""
+    return find_whole(value.casefold(), text.casefold()) >= 0
+
+
 def _joins(left: str, right: str) -> bool:
     """True for two characters of one word; those of scripts without blanks are words of their own."""
     return all((c.isalnum() or c == "_") and not ("\u3040" <= c <= "\u9fff") for c in (left, right))

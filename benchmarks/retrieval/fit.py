@@ -26,11 +26,12 @@ from benchmarks.retrieval.beir import Entry, TaskSet
 from benchmarks.retrieval.bm25 import PlainBM25
 from benchmarks.retrieval.memory_index import MemoryIndex
 from benchmarks.retrieval.metrics import ndcg
-from ufo_experience.index.base import Filter, Row, task_key
+from ufo_experience.index.base import Filter, Row
 from ufo_experience.request import Request
 from ufo_experience.retrieve.features import words_of
 from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.retrieve.score import NAMES, THRESHOLD, Trees, features
+from ufo_experience.retrieve.tasks import task_key
 from ufo_experience.schema import Trust
 
 Floats = NDArray[np.float64]
@@ -98,7 +99,7 @@ def row_of(entry: Entry) -> Row:
         hurt=0,
         streak=0,
         last_success=None,
-        task_key=task_key(request, entry.application),
+        task_key=task_key(request),
     )
 
 

@@ -25,8 +25,8 @@ from ufo_experience.cli.app import (
 )
 from ufo_experience.cli.console import counted
 from ufo_experience.errors import DataError, UsageError
+from ufo_experience.procedure.runs import join
 from ufo_experience.store.selection import RecordFilter, why_none
-from ufo_experience.summarize.procedures import join
 
 if TYPE_CHECKING:
     from ufo_experience.memory import ExperienceMemory

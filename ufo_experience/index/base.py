@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ufo_experience.errors import DataError
-from ufo_experience.ids import content_id
 from ufo_experience.request import Request, application_key
+from ufo_experience.retrieve.tasks import task_key
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.completeness import missing
 
@@ -193,7 +193,7 @@ def row_of(one: Experience) -> Row:
         hurt=usage.hurt,
         streak=usage.streak,
         last_success=usage.last_success,
-        task_key=task_key(request, state.application),
+        task_key=task_key(request),
         digests=dict(getattr(one, "digests", {})),
     )
 
@@ -217,11 +217,6 @@ def row_from_json(text: str) -> Row:
     times = {name: datetime.fromisoformat(found[name]) for name in ("created_at", "last_success") if found[name]}
     trust = Trust(found["trust"])
     return Row(**{**found, **times, "trust": trust, "task": request.text, "request": request, "wordings": wordings})
-
-
-def task_key(request: Request, application: str | None) -> str:
-    """What the runs of one task in one application share, whatever its values: a short digest."""
-    return content_id([application_key(application), request.masked])[:16]
 
 
 def embedded_text(row: Row) -> str:

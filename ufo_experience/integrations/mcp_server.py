@@ -22,9 +22,9 @@ from ufo_experience import __version__
 from ufo_experience.errors import ExperienceError, UsageError, missing_extra, plain_words
 from ufo_experience.ids import content_hash
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.procedure.runs import join
 from ufo_experience.schema import Experience
 from ufo_experience.store.selection import RecordFilter
-from ufo_experience.summarize.procedures import join
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

@@ -373,11 +373,10 @@ class ExperienceMemory(Upkeep):
             hits: what was retrieved for the task already (retrieved here when not given).
             proven_after: how often a way must have helped since it last hurt.
         """
-        from ufo_experience.procedure.offer import LOOKED_THROUGH, offer
+        from ufo_experience.procedure.offer import offer
 
-        found = self.retrieve(task, application=application, near=LOOKED_THROUGH) if hits is None else hits
-        near = found.near if isinstance(found, Retrieval) else ()
-        return offer(task, found, near=near, proven_after=proven_after, runs_of=self._runs_of)
+        found = self.retrieve(task, application=application) if hits is None else hits
+        return offer(task, found, proven_after=proven_after, runs_of=self._runs_of)
 
     def choices(
         self, task: str, *, application: str | None = None, hits: Sequence[Hit] | None = None, limit: int = 3

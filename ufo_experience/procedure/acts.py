@@ -12,7 +12,7 @@ from ufo_experience.errors import UsageError
 from ufo_experience.procedure.pairing import abbreviates
 from ufo_experience.procedure.screen import Control, read_screen
 from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, Target
-from ufo_experience.request import find_whole
+from ufo_experience.request import holds
 from ufo_experience.schema import Control as NamedControl
 from ufo_experience.schema import Step
 from ufo_experience.trust.risk import asks_first
@@ -109,12 +109,13 @@ def needs_consent(action: str, name: str, type: str = "", parameters: Mapping[st
 
 def is_item_of(value: str, name: str, within: str = "") -> bool:
     """True for an item that is called so, stands in a row of that name, or whose name the value abbreviates."""
-    held = find_whole(value.casefold(), f"{name}\n{within}".casefold()) >= 0
-    return held or abbreviates(value, name)
+    return holds(f"{name}\n{within}", value) or abbreviates(value, name)
 
 
 def carries_out(step: ProcedureStep, act: Act) -> bool:
-    """True when an action does what a step of a way says."""
+    """True when an action does what a step of a way says, or says itself that it stands in for it."""
+    if act.step is step:
+        return True
     if kind_of(act.action) != step.kind:
         return False
     names = {bare(one.name) if one else "" for one in (step.target, act.target)}

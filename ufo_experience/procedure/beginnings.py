@@ -12,8 +12,9 @@ from dataclasses import replace
 from itertools import takewhile
 
 from ufo_experience.actions import plain
+from ufo_experience.procedure.runs import request_of
 from ufo_experience.procedure.steps import ProcedureStep, read_step
-from ufo_experience.request import Request, find_whole
+from ufo_experience.request import holds
 from ufo_experience.schema import Experience, Step
 from ufo_experience.trust.labels import is_fixed, is_label
 from ufo_experience.trust.risk import asks_first
@@ -42,15 +43,14 @@ def shared_beginning(runs: Iterable[Experience]) -> tuple[ProcedureStep, ...]:
 
 def _fixed_steps(run: Experience) -> Sequence[Step]:
     """The first steps of a run, up to one that is its own, failed, or is asked before."""
-    request = Request.parse(run.state.request or run.state.task, run.state.application)
-    values = [value.text.casefold() for value in request.values]
+    values = [value.text for value in request_of(run).values]
     return [*takewhile(lambda step: _is_fixed(step, values), run.action.steps)]
 
 
 def _is_fixed(step: Step, values: Sequence[str]) -> bool:
     control = step.target_control
     fixed = is_fixed(control) or plain(control.type or "") in _LINKS
-    own = any(find_whole(value, control.name.casefold()) >= 0 for value in values)
+    own = any(holds(control.name, value) for value in values)
     told = step.ok and read_step(1, step).kind in _TOLD
     return told and fixed and is_label(control.name) and not own and not asks_first(step)
 

@@ -26,7 +26,7 @@ from ufo_experience.procedure.matching import Miss, check_action, effect_is_ther
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import STAYS, TEXT_KEYS, ProcedureStep, Target
-from ufo_experience.request import find_whole
+from ufo_experience.request import holds
 from ufo_experience.schema import expect
 
 MAX_DETOURS = 3
@@ -86,6 +86,11 @@ class Guide:
     def remaining(self) -> int:
         """How many steps of the way are left."""
         return len(self._steps) - self._at
+
+    @property
+    def due(self) -> Act | None:
+        """The next step of the way, whether or not its control is in view; None at the end."""
+        return self._act(self._at, None) if self._at < len(self._steps) else None
 
     @property
     def gave_up(self) -> bool:
@@ -226,8 +231,8 @@ class Guide:
             return
         place = self._place_of(act)
         if ok:
-            said = f"{act.target.name if act.target else ''} {act.text}".casefold()
-            self._uncovered = [one for one in self._uncovered if find_whole(one.casefold(), said) < 0]
+            said = f"{act.target.name if act.target else ''} {act.text}"
+            self._uncovered = [one for one in self._uncovered if not holds(said, one)]
         if ok and place is not None:
             self._left_out += range(self._at, place)
             self._go_on(place + 1)

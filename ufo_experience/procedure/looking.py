@@ -10,7 +10,7 @@ from ufo_experience.controls import bare, is_fixed, role_of
 from ufo_experience.procedure.pairing import abbreviates
 from ufo_experience.procedure.screen import Control, Screen
 from ufo_experience.procedure.steps import LookedUp, ProcedureStep, Target
-from ufo_experience.request import find_whole
+from ufo_experience.request import holds
 
 _TOKEN = r"[^\s:=,;()\[\]/|]+"
 _BETWEEN = r"[\s:=,;()\[\]/|-]{1,4}"
@@ -45,7 +45,7 @@ def named_in_task(step: ProcedureStep, screen: Screen, task: str, known: Collect
     found = [
         one
         for one in screen.controls
-        if step.role and one.role == step.role and one.bare not in known and one.usable and _stands_in(one.bare, task)
+        if step.role and one.role == step.role and one.bare not in known and one.usable and holds(task, one.bare)
     ]
     return found[0] if len(found) == 1 else None
 
@@ -54,9 +54,9 @@ def option_meant(options: Sequence[str], task: str, value: str = "") -> str:
     """The only option of a list, or the one that the task names or a value of it abbreviates; "" for several."""
     if len(options) == 1:
         return options[0]  # there is nothing to choose
-    found = [one for one in options if _stands_in(bare(one), task) or (value and abbreviates(value, one))]
+    found = [one for one in options if holds(task, bare(one)) or (value and abbreviates(value, one))]
     longest = max(found, key=len, default="")
-    return longest if all(_stands_in(bare(one), longest) for one in found) else ""
+    return longest if all(holds(longest, bare(one)) for one in found) else ""
 
 
 def called(step: ProcedureStep, control: Control) -> ProcedureStep:
@@ -69,7 +69,3 @@ def _beside(seen: LookedUp, name: str) -> list[str]:
     key = rf"(?<!\w){re.escape(seen.key)}(?!\w)"
     pattern = f"({_TOKEN}){_BETWEEN}{key}" if seen.before else f"{key}{_BETWEEN}({_TOKEN})"
     return [found.rstrip(".") for found in re.findall(pattern, name)] if seen.key else []
-
-
-def _stands_in(words: str, text: str) -> bool:
-    return find_whole(words.casefold(), text.casefold()) >= 0

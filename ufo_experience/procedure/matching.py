@@ -13,7 +13,7 @@ from ufo_experience.procedure.acts import Act, Reason, Stop, for_a_person, needs
 from ufo_experience.procedure.pairing import abbreviates
 from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import STAYS, ProcedureStep
-from ufo_experience.request import Request, find_whole
+from ufo_experience.request import Request, holds
 from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.schema import Around
 
@@ -83,7 +83,7 @@ def _item(step: ProcedureStep, screen: Screen) -> Control | Miss:
         [one for one in items if one.bare == bare(value)],
         [one for one in row if abbreviates(value, one.name)] or row,
         [one for one in items if abbreviates(value, one.name)],
-        [one for one in items if step.target and step.target.name and _holds(one.name, value)],
+        [one for one in items if step.target and step.target.name and holds(one.name, value)],
     )
     found = next((stage for stage in stages if stage), [])
     if len(found) == 1:
@@ -96,13 +96,9 @@ def _item(step: ProcedureStep, screen: Screen) -> Control | Miss:
 def _in_row(value: str, controls: list[Control], screen: Screen) -> list[Control]:
     """Those that stand in the row of a value: the row is called so, or something in it is."""
     rows = {
-        one.within for one in screen.controls if one.within and (_holds(one.within, value) or one.bare == bare(value))
+        one.within for one in screen.controls if one.within and (holds(one.within, value) or one.bare == bare(value))
     }
     return [one for one in controls if one.within in rows]
-
-
-def _holds(text: str, value: str) -> bool:
-    return find_whole(value.casefold(), text.casefold()) >= 0
 
 
 def _is_elsewhere(around: Around, screen: Screen) -> bool:

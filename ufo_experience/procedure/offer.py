@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from ufo_experience.procedure.agreement import is_same_task
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
+from ufo_experience.procedure.runs import is_same_task
 from ufo_experience.request import Request
 from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.schema import Experience, Hit, Trust, Usage
@@ -18,23 +18,13 @@ PROVEN_AFTER = 2  # times a way has helped, before it is replayed
 RunsOf = Callable[[Experience], Iterable[Experience]]
 
 
-def offer(
-    task: str,
-    hits: Iterable[Hit],
-    *,
-    near: Iterable[Hit] = (),
-    proven_after: int = 0,
-    runs_of: RunsOf | None = None,
-) -> Guide | None:
+def offer(task: str, hits: Iterable[Hit], *, proven_after: int = 0, runs_of: RunsOf | None = None) -> Guide | None:
     """A guide along the first of `hits` (best first) that may be followed; None when there is none.
 
     Left out are failures, ways without a step, that contradict the task, that misled since they last helped, and that
-    are not `proven_after` so many times. Of what only came `near`, a way is followed whose task is word for word the
-    same but for values, each of which a step serves: that is surer than any score.
+    are not `proven_after` so many times.
     """
-    served, close = ([hit for hit in some if is_proven(hit.experience, proven_after)] for some in (hits, near))
-    same = (guide for guide in _guides(task, close, runs_of) if guide.procedure.is_beyond_doubt)
-    return next(_guides(task, served, runs_of), None) or next(same, None)
+    return next(_guides(task, [hit for hit in hits if is_proven(hit.experience, proven_after)], runs_of), None)
 
 
 def choices(

@@ -4,7 +4,7 @@
     Make the user mlopez a member of the group [Editors]        tkent → mlopez, Translators → Editors
 
 Two requests that read alike are laid side by side, values as one word of their kind. Requests in other words are paired
-by the kind of their values, where each has one of it, or by the word that stands before. What is left is said.
+by the kind of their values, where each has one of it. What is left is said.
 """
 
 from __future__ import annotations
@@ -12,46 +12,44 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 
 from ufo_experience.request import Request, Value, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
+from ufo_experience.retrieve.tasks import is_odd
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
 
-SMALL = SKIPPED | frozenset("and or on at by from with about is be not no so also then please".split())
+SMALL = SKIPPED | frozenset("and or on at by from with about is be not no so also then please him them us".split())
 _ALIKE = 0.5  # of the words of two requests beside their values, before they are laid side by side
 _SAME_MEANING = 0.5  # cosine of two words, from which on one says the other
 _LONGEST = 4  # words of a value that stands without quotes or capitals
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"  # Thai to Chinese: a sign is a word
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’.-][^\W_{_UNSPACED}]+)*")
-_SAME_KIND = {"amount": "number", "path": "file"}  # kinds a person writes for one another
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A word or a value of a request; `key` is what makes two of them the same, `lead` the word before."""
+    """A word or a value of a request; `key` is what makes two of them the same."""
 
     text: str
     kind: str
     key: str
-    lead: str = ""
-    start: int = 0
-    end: int = 0
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
 class Pairing:
     """What stands for what. Keys are in lower case.
 
-    `values` are those of the old request with what stands for them, `by_number` the same by the place of a parsed one
-    (from 1). `left` are old values the new request has nothing for, `added` new values that stand for none. `words` are
-    words only the new request says, `dropped` words only the old one says. `alike`: the two were laid side by side.
+    `values` are those of the old request with what stands for them. `left` are old values the new request has nothing
+    for, `added` new values that stand for none. `words` are words only the new request says, `dropped` words only the
+    old one says. `alike`: the two were laid side by side.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)
-    by_number: Mapping[int, str] = field(default_factory=dict)
     left: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
@@ -62,17 +60,15 @@ class Pairing:
 @lru_cache(maxsize=256)
 def pair(old: Request, new: Request) -> Pairing:
     """Pair the values and words of two requests."""
-    a, b = _pieces(old), _pieces(new)
+    a, b = _with_first_names(_pieces(old), old.text, _pieces(new), new.text)
     matcher = SequenceMatcher(None, [one.key for one in a], [one.key for one in b], autojunk=False)
     alike = _read_alike(a, b)
     found = _beside(a, b, matcher, (old.text, new.text)) if alike else _by_kind(a, b)
     values = {old_piece.text.casefold(): new_piece.text for old_piece, new_piece in found}
     rest_old, rest_new = _untaken(a, [one for one, _ in found]), _untaken(b, [one for _, one in found])
     keys_old, keys_new = {one.key for one in a}, {one.key for one in b}
-    numbered = {n: value.text.casefold() for n, value in enumerate(old.values, start=1)}
     return Pairing(
         values=values,
-        by_number={n: values[text] for n, text in numbered.items() if text in values},
         left=tuple(one.text.casefold() for one in rest_old if one.kind and one.text.casefold() not in values),
         added=tuple(one.text for one in rest_new if one.kind),
         words=_said(one for one in rest_new if not one.kind and one.key not in keys_old),
@@ -93,6 +89,14 @@ def stems_of(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words if word not in SMALL)
 
 
+def beside_values(request: Request) -> str:
+    """The text of a request without its values."""
+    text = request.text
+    for value in reversed(request.values):
+        text = f"{text[: value.start]} {text[value.end :]}"
+    return text
+
+
 def _names_same(own: str, known: set[str]) -> bool:
     return own in known or not known.isdisjoint(thesaurus().related(frozenset((own,))))
 
@@ -103,12 +107,6 @@ def _likeness(one: str, other: str) -> float:
     known = meanings()
     at = [known.place(word) for word in (one, other)]
     return float(known.units[at[0]] @ known.units[at[1]]) if None not in at else 0.0
-
-
-def is_odd(word: str) -> bool:
-    """True for what is no word of requests to computers: a login, a code, a name in lower case."""
-    own = stem(word.casefold())
-    return len(own) > 2 and not thesaurus().is_known(own) and meanings().place(own) is None
 
 
 def abbreviates(value: str, name: str) -> bool:
@@ -144,12 +142,11 @@ def _pieces(request: Request) -> list[Piece]:
     end = 0
 
     def words(until: int) -> None:
-        for match in _WORD.finditer(request.text, end, until):
-            found.append(_piece(match[0], "", found, match.span()))
+        found.extend(_piece(match[0], "", *match.span()) for match in _WORD.finditer(request.text, end, until))
 
     for value in _whole_values(request):
         words(value.start)
-        found.append(_piece(value.text, _SAME_KIND.get(value.kind, value.kind), found, (value.start, value.end)))
+        found.append(_piece(value.text, value.kind, value.start, value.end))
         end = value.end
     words(len(request.text))
     return found
@@ -168,9 +165,25 @@ def _whole_values(request: Request) -> list[Value]:
     return found
 
 
-def _piece(text: str, kind: str, before: Sequence[Piece], span: tuple[int, int]) -> Piece:
-    lead = next((one.key for one in reversed(before) if one.text.casefold() not in SMALL), "")
-    return Piece(text, kind, f"<{kind}>" if kind else stem(text.casefold()), lead, *span)
+def _piece(text: str, kind: str, start: int, end: int) -> Piece:
+    return Piece(text, kind, f"<{kind}>" if kind else stem(text.casefold()), start, end)
+
+
+def _with_first_names(a: list[Piece], old: str, b: list[Piece], new: str) -> tuple[list[Piece], list[Piece]]:
+    """Where both begin with another word that requests do not know, right before a name, it is part of the name."""
+    heads = [side[:2] for side in (a, b)]
+    if not all(map(_is_first_name, heads)) or a[0].key == b[0].key:
+        return a, b
+    whole = [
+        replace(_joined(head, text), kind="name", key="<name>") for head, text in zip(heads, (old, new), strict=True)
+    ]
+    return [whole[0], *a[2:]], [whole[1], *b[2:]]
+
+
+def _is_first_name(head: Sequence[Piece]) -> bool:
+    if [one.kind for one in head] != ["", "name"] or head[1].start != head[0].end + 1:
+        return False
+    return head[0].text.istitle() and not thesaurus().is_known(head[0].key)
 
 
 def _read_alike(a: Sequence[Piece], b: Sequence[Piece]) -> bool:
@@ -192,12 +205,16 @@ def _beside(
             found += [
                 two for two, is_led in zip(both, led, strict=True) if (two[0].kind or is_odd(two[0].text)) and is_led
             ]
-        elif kind == "replace" and len(one) == len(other) and all(x.kind for x in (*one, *other)):
-            found += zip(one, other, strict=True)
+        elif kind == "replace" and len(marked := _marked(one)) == len(_marked(other)) > 0:
+            found += zip(marked, _marked(other), strict=True)
         elif kind == "replace" and max(len(one), len(other)) <= _LONGEST:
             two = _joined(one, texts[0]), _joined(other, texts[1])
             found += [two] if _is_value(*two, first=i == 0) else []
     return found
+
+
+def _marked(pieces: Sequence[Piece]) -> list[Piece]:
+    return [one for one in pieces if one.kind]
 
 
 def _are_as_many(kind: str, a: Sequence[Piece], b: Sequence[Piece]) -> bool:
@@ -217,36 +234,22 @@ def _joined(pieces: Sequence[Piece], text: str) -> Piece:
     first, last = pieces[0], pieces[-1]
     whole = text[first.start : last.end].strip("\"'“”")
     kind = first.kind if len(pieces) == 1 else ""
-    return Piece(whole, kind, first.key, first.lead, first.start, last.end)
+    return Piece(whole, kind, first.key, first.start, last.end)
 
 
 def _by_kind(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Piece, Piece]]:
-    """The values of two requests in other words: the same, the only ones of a kind, those behind the same word."""
+    """The values of two requests in other words: the same, the only ones of a kind, at last the only text left."""
     old, new = ([one for one in side if one.kind or is_odd(one.text)] for side in (a, b))
     found: list[tuple[Piece, Piece]] = []
-    kinds = [Counter(one.kind for one in side) for side in (old, new)]
-    tells: tuple[Callable[[Piece], object], ...] = (
-        lambda one: one.text.casefold(),
-        lambda one: one.kind,
-        lambda one: (one.kind, one.lead, kinds[0][one.kind] == kinds[1][one.kind]),
-    )
+    tells: tuple[Callable[[Piece], str], ...] = (lambda one: one.text.casefold(), lambda one: one.kind)
     for tell in tells:
         counts = [Counter(map(tell, side)) for side in (old, new)]
-        once = {told for told, count in counts[0].items() if count == counts[1][told] == 1}
-        pairs = [(x, y) for x in old for y in new if tell(x) == tell(y) in once and _is_told(tell(x))]
-        found += pairs
-        old, new = ([one for one in side if all(one not in two for two in pairs)] for side in (old, new))
-    return found + ([(old[0], new[0])] if len(old) == len(new) == 1 and _may_stand_for(old[0], new[0]) else [])
-
-
-def _is_told(told: object) -> bool:
-    """False for values of a kind of which the two requests do not name as many: the word before tells nothing."""
-    return not isinstance(told, tuple) or told[-1] is True
-
-
-def _may_stand_for(old: Piece, new: Piece) -> bool:
-    """True for the last value on either side where both are texts: a name, a quote, a word nobody knows."""
-    return {old.kind, new.kind} <= {"", "name", "text"}
+        found += [
+            (x, y) for x in old for y in new if tell(x) == tell(y) and counts[0][tell(x)] == counts[1][tell(x)] == 1
+        ]
+        old, new = ([one for one in side if all(one not in two for two in found)] for side in (old, new))
+    is_text = len(old) == len(new) == 1 and {old[0].kind, new[0].kind} <= {"", "name", "text"}
+    return found + ([(old[0], new[0])] if is_text else [])
 
 
 on_forgetting(pair.cache_clear)

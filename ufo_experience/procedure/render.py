@@ -5,6 +5,7 @@
     2. click the row of mlopez
     3. tick "Translators" (CheckBox)
     4. click "Save" (Button) [ask first]
+    On one screen: 3-4
     Ends with: User 'mlopez' updated.   Not covered: –
 
 A name stands in double quotes as a JSON string, a mark in brackets at the end of a line. So no text of a record can
@@ -15,8 +16,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any
 
 from ufo_experience.errors import DataError
@@ -27,6 +29,7 @@ from ufo_experience.procedure.steps import ProcedureStep
 NEXT = "next_actions"  # under this name the steps of what comes next are read
 BEGINNING = "begins_with"  # and those that several tasks begin with
 OPEN = "…"  # stands for a value that the task does not give
+YOURS = "you decide: "  # and this says what it is
 OLD_MONTHS = 6  # from this age on a reader should know it: programs change
 _LONGEST = 120  # characters of a name or value
 _SMALL = 10  # numbers up to it count clicks or tabs; a larger one is the run's own
@@ -44,7 +47,7 @@ def render(way: Procedure, *, steps: int | None = None, now: datetime | None = N
     lines = [_head(way, now), *(step_line(step, way.application) for step in shown)]
     if len(shown) < len(way.steps):
         lines.append(f"({len(way.steps) - len(shown)} more steps)")
-    return "\n".join([*lines, *_closing(way)])
+    return "\n".join([*lines, *_closing(way, shown)])
 
 
 def step_line(step: ProcedureStep, application: str = "") -> str:
@@ -62,7 +65,7 @@ def phrase(step: ProcedureStep) -> str:
         address = next((str(one) for one in step.parameters.values() if isinstance(one, str)), "")
         return f"{verb} {_value(address)}"
     if step.kind == "switch":
-        return f"{verb} {_quoted(step.target.name) if step.target else OPEN}"
+        return f"{verb} {_quoted(step.target.name) if step.target and step.readable else OPEN}"
     more = _more(step.parameters) if step.kind == "other" else ""
     return " ".join(part for part in (verb, what, more) if part)
 
@@ -94,17 +97,31 @@ def _head(way: Procedure, now: datetime | None) -> str:
     return f"{said}{place}{f' ({age} ago)' if age else ''}: {task}. {end}".rstrip()
 
 
-def _closing(way: Procedure) -> Iterable[str]:
+def _closing(way: Procedure, shown: Sequence[ProcedureStep]) -> Iterable[str]:
     if way.advice:
         yield f"What was done: {_prose(way.advice)}"
     if way.reason:
         yield f"Reason: {_prose(way.reason)}"
     yield from map(tip_line, way.tips[:5])
+    if way.success and (together := ", ".join(f"{first}-{last}" for first, last in _on_one_screen(shown))):
+        yield f"On one screen: {together}"
     if way.parts:
         yield f"Parts: {way.parts}"
     if way.success and way.steps:
         ends = f"Ends with: {_prose(way.ends_with)}   " if way.ends_with else ""
         yield f"{ends}Not covered: {', '.join(map(_plain, way.uncovered)) or '–'}"
+
+
+def _on_one_screen(steps: Sequence[ProcedureStep]) -> Iterable[tuple[int, int]]:
+    """First and last number of steps that can be done at once: what fills in a form, and the control behind it."""
+    first = None
+    for step, after in zip_longest(steps, steps[1:]):
+        first = step.number if first is None else first
+        stays = after is not None and after.is_own and after.kind not in ("switch", "open")
+        if not (step.fills_in and stays):
+            if first < step.number:
+                yield first, step.number
+            first = None
 
 
 def _verb(step: ProcedureStep) -> str:
@@ -149,7 +166,7 @@ def _marks(step: ProcedureStep, application: str) -> Iterable[str]:
     if step.item_of and step.kind == "select":
         yield f"the option of {_plain(step.item_of)}"
     if step.missing:
-        yield f"open: {', '.join(map(_plain, step.missing))}"
+        yield f"{YOURS}{', '.join(map(_plain, step.missing))}"
     if not step.readable and not step.missing:
         yield "name hidden"
     if step.optional:
@@ -215,7 +232,14 @@ _STEP = re.compile(
     rf"(?: in the row of (?P<row_of>{_Q}|{_WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
     rf"(?P<more>(?: \w+=(?:{_Q}|[^\s\"]+))*)"
 )
-_LINES = {"What was done": "advice", "Reason": "reason", "Tip": "tips", "Parts": "differs", "Note": "notes"}
+_LINES = {
+    "What was done": "advice",
+    "Reason": "reason",
+    "Tip": "tips",
+    "On one screen": "on_one_screen",
+    "Parts": "differs",
+    "Note": "notes",
+}
 
 
 def read(text: str) -> dict[str, Any]:
@@ -290,7 +314,7 @@ def _read_step(line: str) -> dict[str, Any] | None:
     step["parameters"] = ({"text": value} if value and value != OPEN else {}) | {
         k: json.loads(v) for k, v in more.items()
     }
-    step["open"] = [one for mark in marks if mark.startswith("open: ") for one in mark[6:].split(", ")]
+    step["open"] = [one for mark in marks if mark.startswith(YOURS) for one in mark[len(YOURS) :].split(", ")]
     step["confirm"] = "ask first" in marks
     for mark in marks:
         if mark.endswith(" runs"):

@@ -8,13 +8,14 @@ step.missing  what the task does not say, and nobody may guess
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ufo_experience.actions import Kind, kind_of, plain
-from ufo_experience.controls import role_of
-from ufo_experience.schema import Around, Step
+from ufo_experience.controls import is_fixed, role_of
+from ufo_experience.schema import Around, Experience, Step
+from ufo_experience.trust.risk import asks_first
 
 Source = Literal["", "task", "constant", "open"]
 
@@ -99,6 +100,18 @@ class ProcedureStep:
         return role_of(self.target.type) if self.target else ""
 
     @property
+    def is_own(self) -> bool:
+        """True for a control that the application put there; a link may be what its user keeps there."""
+        if self.kind in ("type", "select", "switch", "open", "keys"):
+            return True
+        return is_fixed(self.role) and self.role != "hyperlink"
+
+    @property
+    def fills_in(self) -> bool:
+        """True for what sets a value of a form: the screen stays as it is."""
+        return self.kind in STAYS or (self.kind == "click" and self.role in ("checkbox", "radiobutton"))
+
+    @property
     def text(self) -> str:
         """What is typed, chosen or pressed; "" when nothing is."""
         return next((str(self.parameters[key]) for key in TEXT_KEYS if key in self.parameters), "")
@@ -115,8 +128,20 @@ class ProcedureStep:
         return not double and "right" not in self.action and self.parameters.get("button") in ("left", "", None)
 
 
+def read_steps(run: Experience) -> list[ProcedureStep]:
+    """The steps that were done in a run, numbered from 1, bound to nothing yet; of a failed run all that was tried."""
+    done = [step for step in run.action.steps if step.ok or (step.status == "failed" and not run.outcome.success)]
+    steps: list[ProcedureStep] = []
+    for number, step in enumerate(done, start=1):
+        before = steps[-1] if steps else None
+        filled = before.target.name if before and before.target and before.kind in STAYS else ""
+        asks = asks_first(step, done[: number - 1]) and not _opens_menu(done[number - 1 : number + 1])
+        steps.append(replace(read_step(number, step), ask_first=asks, after=filled, seen=_looked_up(step, done)))
+    return steps
+
+
 def read_step(number: int, step: Step) -> ProcedureStep:
-    """One step as it was recorded, bound to nothing yet."""
+    """One step as it was recorded."""
     kind = kind_of(step.action_type)
     kept = {key: value for key, value in step.parameters.items() if kind == "switch" or plain(key) not in _LOCATORS}
     name = step.target_control.name.strip()
@@ -136,6 +161,19 @@ def read_step(number: int, step: Step) -> ProcedureStep:
         around=step.around,
         error=step.error or "",
     )
+
+
+def _opens_menu(two: Sequence[Step]) -> bool:
+    """True for a menu item right before another: it only opens the menu that holds it."""
+    return len(two) == 2 and all(role_of(one.target_control.type) == "menuitem" for one in two)
+
+
+def _looked_up(step: Step, done: Sequence[Step]) -> LookedUp | None:
+    seen = step.seen
+    if seen is None:
+        return None
+    place = sum(one.step_number <= seen.after for one in done)
+    return LookedUp(place, seen.type, seen.whole, key=str(seen.beside or ""))
 
 
 _QUOTED_NAME = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{1,60})[\"”“»」』]")

@@ -17,10 +17,10 @@ from datetime import datetime, timezone
 from typing import Any, Literal
 
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.agreement import is_same_task, is_same_way
 from ufo_experience.procedure.cleaning import clean_json
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.render import phrase, render, tip_line
+from ufo_experience.procedure.runs import is_same_task, is_same_way
 from ufo_experience.prompt.block import frame, new_nonce, parse_block, strip_block
 from ufo_experience.request import Request, estimate_tokens
 from ufo_experience.schema import Experience, Hit, expect

@@ -27,6 +27,7 @@ from ufo_experience.retrieve.on_screen import OnScreen, among_equals
 from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.retrieve.score import NAMES, THRESHOLD, scored
 from ufo_experience.retrieve.structured import FieldWeights, outcome_quality, rank_score, recency, similarity
+from ufo_experience.retrieve.tasks import SAME_TASK, task_key
 from ufo_experience.retrieve.wordings import lifted
 from ufo_experience.schema import Experience, Hit, State, Trust
 from ufo_experience.trust.policy import HIDE_AFTER, TrustPolicy
@@ -167,6 +168,8 @@ class Retriever:
         raw = lifted(request, one.row, score) if one.row.wordings else score
         factor = usage_factor(one.row)
         opposite = conflict(request, one.row.request)
+        is_same = task_key(Request.parse(request.text, one.row.application)) == one.row.task_key
+        raw = max(raw, SAME_TASK) if is_same and opposite is None else raw
         return Found(one.row, raw * factor, raw, order, opposite, tuple(features), one.cosine)
 
     def threshold(self, query: Query) -> float:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.procedure.runs import KnownProcedure, join
 from ufo_experience.prompt.audit import FILE, AuditLog
 from ufo_experience.review import plots
 from ufo_experience.review.actions import seen_now, superseded
 from ufo_experience.review.rows import Filters, RowTable
 from ufo_experience.schema import Experience, Hit
-from ufo_experience.summarize.procedures import KnownProcedure, join
 from ufo_experience.trust.risk import risks
 
 PAGE = 50  # rows of a list

@@ -18,6 +18,7 @@ from ufo_experience.redact import redact_json, redact_record
 from ufo_experience.schema import MAX_RECORD_BYTES, Experience, Trust, Usage, Verdict, validate
 from ufo_experience.store.base import ExperienceStore, Status
 from ufo_experience.store.files import check_output, open_regular, read_regular, replace_file
+from ufo_experience.store.lessons import Lesson, Lessons, is_lesson
 from ufo_experience.store.records import canonical, encode
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import in_view, view_text
@@ -47,9 +48,11 @@ class ImportReport:
 
 
 def export_json(store: ExperienceStore) -> str:
-    """All records with their trust and usage, one a line; `import_json` reads it."""
+    """All records with their trust and usage, one a line, and the lessons; `import_json` reads it."""
     lines = ",\n".join(canonical(_full(experience)).decode("utf-8") for experience in store.scan())
-    return f'{{"format":"{FORMAT}","version":{VERSION},"experiences":[\n{lines}\n]}}\n'
+    lessons = ",\n".join(canonical(one.model_dump(mode="json")).decode("utf-8") for one in Lessons(store).all())
+    told = f',"lessons":[\n{lessons}\n]' if lessons else ""
+    return f'{{"format":"{FORMAT}","version":{VERSION},"experiences":[\n{lines}\n]{told}}}\n'
 
 
 def import_json(store: ExperienceStore, text: str, *, restore: bool = False) -> ImportReport:
@@ -68,18 +71,23 @@ def import_json(store: ExperienceStore, text: str, *, restore: bool = False) -> 
 
 
 def import_entries(store: ExperienceStore, entries: Iterable[Any], *, restore: bool = False) -> ImportReport:
-    """Add the records of an export that was read already; see `import_json`."""
+    """Add the records and lessons of an export that was read already; see `import_json`."""
     report = ImportReport()
     pending: dict[str, Experience] = {}
+    lessons: list[Lesson] = []
     for position, entry in enumerate(entries):
         what = _name(entry, position)
         try:
+            if isinstance(entry, Mapping) and is_lesson(str(entry.get("id"))):
+                lessons.append(_read_lesson(entry, restore=restore))
+                continue
             experience = redact_record(_read_entry(entry) if restore else _as_import(_read_entry(redact_json(entry))))
             encode(experience)  # over a limit: this entry fails, not the group it is stored in
             _place(store, experience, what, pending, report)
         except DataError as error:
             report.failed.append((what, str(error)))
     done = store.add(pending.values())
+    Lessons(store).bring_in([one for one in lessons if any(_existing(store, id) for id in one.ids)])
     report.added += done.added
     report.skipped += [(id, "was removed from this store") for id in done.skipped]
     return report
@@ -211,10 +219,13 @@ def _entries(text: str) -> list[Any]:
         version = value.get("version", VERSION)
         if type(version) is not int or version > VERSION:
             raise DataError(f"unknown version {version!r}", field="version", code="E_SCHEMA")
-        value = value.get("experiences")
-    if not isinstance(value, list):
-        raise DataError("not a list", field="experiences", code="E_SCHEMA")
-    return value
+        parts = [value.get("experiences"), value.get("lessons", [])]
+    else:
+        parts = [value]
+    for name, part in zip(("experiences", "lessons"), parts, strict=False):
+        if not isinstance(part, list):
+            raise DataError("not a list", field=name, code="E_SCHEMA")
+    return [entry for part in parts for entry in part]
 
 
 def _name(entry: Any, position: int) -> str:
@@ -238,6 +249,13 @@ def _read_entry(entry: Any) -> Experience:
     from ufo_experience.integrations.formats.triple import from_triple
 
     return from_triple(*parts, **known, id=id)
+
+
+def _read_lesson(entry: Mapping[str, Any], *, restore: bool) -> Lesson:
+    """A lesson as it was written, or, of a stranger, one that waits for approval and has helped nobody."""
+    lesson = validate(Lesson, entry if restore else redact_json(dict(entry)))
+    strange = {"trust": Trust.QUARANTINED, "helped": 0, "hurt": 0}
+    return lesson if restore else lesson.model_copy(update=strange)
 
 
 def _as_import(experience: Experience) -> Experience:

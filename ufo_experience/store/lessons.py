@@ -93,6 +93,11 @@ class Lessons:
         after = self._write(change)
         return [one for one in after if one.stays and application_key(one.application) == application_key(application)]
 
+    def bring_in(self, lessons: Sequence[Lesson]) -> None:
+        """Keep lessons of an export that are not known here."""
+        if lessons:
+            self._write(lambda known: [*known, *(one for one in lessons if one.id not in {own.id for own in known})])
+
     def credit(self, ids: Collection[str], success: bool) -> None:
         """Count the outcome of a run in which lessons were shown."""
         count = "helped" if success else "hurt"

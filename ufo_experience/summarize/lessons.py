@@ -24,7 +24,6 @@ from ufo_experience.request import Request, application_key, find_whole, words
 from ufo_experience.schema import Control, Experience, Step
 from ufo_experience.store.lessons import MOST, PREFIX, Lesson, Lessons
 from ufo_experience.summarize.log_prompt import wording
-from ufo_experience.summarize.procedures import task_key
 from ufo_experience.trust.labels import readable, strange_in
 from ufo_experience.trust.risk import asks_first
 
@@ -94,8 +93,7 @@ def _contrasted(runs: Sequence[Experience]) -> list[Experience]:
 
 
 def _task_of(one: Experience) -> str:
-    request = Request.parse(one.state.request or one.state.task, one.state.application)
-    return task_key(request, one.state.application)
+    return Request.parse(one.state.request or one.state.task, one.state.application).masked
 
 
 def _question(runs: Sequence[Experience]) -> list[dict[str, str]]:

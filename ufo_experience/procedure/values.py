@@ -1,0 +1,156 @@
+"""The values of a new request in the texts of an old run: what was said of the old one is said of the new one.
+
+values.fill("Mail to Tom Kent")     ("Mail to Maria Lopez", [])      what nothing stands for is in the list
+values.unserved                     the old values that no text has held so far
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from typing import Any
+
+from ufo_experience.controls import bare
+from ufo_experience.procedure.pairing import beside_values, pair, stems_of
+from ufo_experience.procedure.runs import request_of
+from ufo_experience.redact import PLACEHOLDER
+from ufo_experience.redact.slot_types import FIXED, SLOT_TYPE, slot_type
+from ufo_experience.request import Request, find_whole, holds
+from ufo_experience.retrieve.thesaurus import thesaurus
+from ufo_experience.schema import Experience, Trust
+
+_NUMBERS = re.compile(r"\d+")
+
+
+class Values:
+    """What stands for what between the request of a run and a new one; `served` are old values that some text held.
+
+    `constants` are values that independent runs typed alike, by their digest.
+    """
+
+    def __init__(self, run: Experience, new: Request, constants: Mapping[str, str] | None = None) -> None:
+        self.run, self.old, self.new = run, request_of(run), new
+        self.pairing = pair(self.old, new)
+        self.served: set[str] = set()
+        self._new_of = self.pairing.values
+        self._parsed = [value.text.casefold() for value in self.old.values]
+        self._constants = constants or {}
+
+    @cached_property
+    def all(self) -> tuple[str, ...]:
+        """The values of the old request, in lower case."""
+        return (*self._new_of, *self.pairing.left)
+
+    @property
+    def unserved(self) -> list[str]:
+        """Old values that no text held so far."""
+        return [value for value in self.all if value not in self.served]
+
+    @cached_property
+    def template(self) -> frozenset[str]:
+        """The stems of what both requests say beside their values, and of the application's name.
+
+        Of a request in other words only what names a thing of interfaces: any other word may be somebody's name.
+        """
+        said = stems_of(f"{beside_values(self.old)} {beside_values(self.new)} {self.run.state.application or ''}")
+        own = {stem for value in (*self.all, *self._new_of.values()) for stem in stems_of(value)}
+        dropped = frozenset() if self.pairing.alike else stems_of(" ".join(self.pairing.dropped))
+        return said - own - frozenset(word for word in dropped if not thesaurus().is_known(word))
+
+    def fill(self, text: str, keep: Collection[str] = ()) -> tuple[str, list[str]]:
+        """A text with new values in place of old ones (but some to `keep`), and those that nothing stands for."""
+        if PLACEHOLDER.search(text):
+            return self._fill_slots(text)
+        held = [value for value in self.all if value not in keep and holds(text, value)]
+        self.served |= set(held)
+        there = {value: self._new_of[value] for value in held if value in self._new_of}
+        return replaced(text, there), [value for value in held if value not in there]
+
+    def label(self, text: str) -> tuple[str, list[str]]:
+        """The label of a button filled in: one that says what was typed already may be called so in any task."""
+        if bare(text) in self.served and self._new_of.get(bare(text), "").casefold() != bare(text):
+            return text, [bare(text)]
+        return self.fill(text, keep=frozenset(self.served))
+
+    def numbered(self, number: int) -> str:
+        """What stands for the value of this number (from 1) in the old request; "" where nothing does."""
+        return self._new_of.get(self._parsed[number - 1], "") if 0 < number <= len(self._parsed) else ""
+
+    def number(self, value: float) -> tuple[Any, list[str]]:
+        """A number that is part of a value of the request, as the hour of a time and the day of a date are."""
+        for old in self.all:
+            parts = [int(part) for part in _NUMBERS.findall(old)]
+            if value in parts:
+                now = _NUMBERS.findall(self._new_of.get(old, ""))
+                if len(now) != len(parts):
+                    return value, [old]
+                self.served.add(old)
+                return type(value)(now[parts.index(int(value))]), []
+        return value, []
+
+    def held_in(self, text: str) -> str:
+        """What stands now for the longest old value in a text; "" where it holds none."""
+        held = [old for old in self._new_of if holds(text, old)]
+        return self._new_of[max(held, key=len)] if held else ""
+
+    def told_in(self, text: str) -> str:
+        """The longest new value in a text; the text itself where it holds none."""
+        held = [new for new in self._new_of.values() if holds(text, new)]
+        return max(held, key=len, default=text)
+
+    def _fill_slots(self, text: str) -> tuple[str, list[str]]:
+        missing: list[str] = []
+
+        def slot(match: re.Match[str]) -> str:
+            name = match[0].strip("{}<>")
+            value = self._of_slot(name)
+            if value is None:
+                missing.append(self._meaning_of(name))
+            return match[0] if value is None else value
+
+        return PLACEHOLDER.sub(slot, text), missing
+
+    def _of_slot(self, name: str) -> str | None:
+        """What stands for a placeholder; None where nothing does."""
+        kind = self.run.slots.get(name, "")
+        if self.run.trust is Trust.APPROVED and kind.startswith(FIXED):
+            return kind[len(FIXED) :].strip()  # a person says so
+        if (agreed := self._constants.get(self.run.digests.get(name, ""))) is not None:
+            return agreed
+        old = self._value_of_slot(name, kind)
+        self.served |= {old} - {""}
+        return self._new_of.get(old)
+
+    def _value_of_slot(self, name: str, kind: str) -> str:
+        """The value of the old request that a placeholder stands for; "" where none does."""
+        secret = f"{{{{{name}}}}}"  # a request that tells a password is kept with this in its place
+        told = SLOT_TYPE.fullmatch(kind)
+        if secret in self.all:
+            return secret
+        if name.startswith("secret") or told is None or not told["where"]:
+            return ""
+        if told["slot"]:
+            return "".join(self._parsed[int(told["slot"]) - 1 : int(told["slot"])])
+        unmarked = [old for old in self._new_of if old not in self._parsed and slot_type(old) == told["type"]]
+        return unmarked[0] if len(unmarked) == 1 else ""
+
+    def _meaning_of(self, slot: str) -> str:
+        told = SLOT_TYPE.fullmatch(self.run.slots.get(slot, ""))
+        return told["meaning"] or told["type"] if told else "text"
+
+
+def replaced(text: str, words: Mapping[str, str]) -> str:
+    """Old words replaced by new ones in any case, the longest first, each place once."""
+    for old in sorted(words, key=len, reverse=True):
+        at = find_whole(old, text.casefold())
+        if at >= 0:
+            before, after = text[:at], text[at + len(old) :]
+            rest = {word: new for word, new in words.items() if word != old}
+            return f"{replaced(before, rest)}{_cased(text[at : at + len(old)], words[old])}{replaced(after, words)}"
+    return text
+
+
+def _cased(old: str, new: str) -> str:
+    """`new`, with a capital where `old` has one and `new` is an ordinary word: a button "Dark" for "light"."""
+    return new.capitalize() if old[:1].isupper() and new.isalpha() and new.islower() else new
