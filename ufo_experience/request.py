@@ -15,6 +15,7 @@ import json
 import math
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -124,8 +125,9 @@ _ASKS_INSIDE = re.compile(rf"(?:^|[\s,])(?:(?:{_DATA['asks']})\s+)+(?:me\s+)?(?:
 _TELLS_ABOUT = re.compile(rf"(?:{_DATA['tells_about']})\b", re.IGNORECASE)
 _FRAME = re.compile(rf"(?:{_DATA['frame']})\b", re.IGNORECASE)
 _BEHIND_THE_ASK = re.compile(_DATA["behind_the_ask"], re.IGNORECASE)
+_STEPS = re.compile(r"(?:[\n:;.,]|^)\s*(?:1[.)]|[-*•])\s")  # where a list begins: it tells how, what stands before it what
 _EMPTY_WORDS = frozenset(
-    "thi that it me thes thos do task job work problem with to for in on the a i you pleas can".split()
+    "thi that it me thes thos do task job work problem with to for in on the a i you pleas can follow step below".split()
 )
 
 _READABLE = {"text": "text", "url": "address", "email": "email address", "path": "file"}
@@ -146,7 +148,8 @@ class Request:
     """What somebody asks for, parsed. Make it with `Request.parse`.
 
     `words` are stems in order, politeness at the start left out; `kinds` says of each what kind of value it is, or "".
-    `asked` are the first and last place (exclusive) in `words` of the clause that asks.
+    `asked` are the first and last place (exclusive) in `words` of the clause that asks, `sentences` the places where
+    one begins.
     """
 
     text: str
@@ -156,6 +159,7 @@ class Request:
     values: tuple[Value, ...] = ()
     asks: str = ""
     asked: tuple[int, int] = (0, 0)
+    sentences: tuple[int, ...] = ()
 
     @classmethod
     def parse(cls, text: str, application: str | None = None) -> Request:
@@ -200,6 +204,7 @@ class Request:
             "values": [list(value) for value in self.values],
             "asks": self.asks,
             "asked": list(self.asked),
+            "sentences": list(self.sentences),
         }
 
     @classmethod
@@ -220,6 +225,7 @@ class Request:
                 tuple(Value(*value) for value in data["values"]),
                 data["asks"],
                 (data["asked"][0], data["asked"][1]),
+                tuple(data["sentences"]),
             )
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise DataError(f"not a parsed request: {error!r}", field="request", code="E_REQUEST") from error
@@ -233,7 +239,8 @@ def _parse(text: str, application: str | None) -> Request:
     values = _values(head, application)
     start = _behind_politeness(head)
     tokens = [token for token in _tokens(head, values) if token[2] >= start]
-    asks_from, asks_to = _asking(_replaced(head, values, lambda value: "v" * (value.end - value.start)))
+    blank = _replaced(head, values, lambda value: "v" * (value.end - value.start))
+    asks_from, asks_to = _asking(blank, head)
     inside = [place for place, (_, _, at) in enumerate(tokens) if asks_from <= at < asks_to]
     return Request(
         text,
@@ -243,6 +250,7 @@ def _parse(text: str, application: str | None) -> Request:
         values,
         head[asks_from:asks_to].strip(" ,"),
         (inside[0], inside[-1] + 1) if inside else (0, len(tokens)),
+        tuple(_begin([at for _, _, at in tokens], [start for start, _ in _spans(blank, _SENTENCE_END)])),
     )
 
 
@@ -445,19 +453,32 @@ def _spans(text: str, end: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def _asking(text: str) -> tuple[int, int]:
+def _begin(words: Sequence[int], sentences: Sequence[int]) -> Iterator[int]:
+    """The first word of each sentence that has one."""
+    places = [bisect_left(words, start) for start in sentences]
+    return (place for place, after in pairwise([*places, len(words)]) if place < after)
+
+
+def _asking(text: str, whole: str) -> tuple[int, int]:
     """Where the clause stands that says what to do: the first that is worded as a demand, else the first that tells
-    what to do and is no frame ("save it as …"), else the whole text."""
+    what to do and is no frame ("save it as …"), else the whole text. Behind the sentence that leads to a list of steps
+    none is looked for. `text` has values blanked out, `whole` has not."""
+    steps = _STEPS.search(whole)
     best, span = -1, (0, len(text))
     for start, end in _spans(text, _SENTENCE_END):
+        if steps and start >= steps.start() and best >= 0:
+            break
         inner = _core_of(text, start, end)
-        said = [word for word in words(text[inner[0] : inner[1]]) if word not in _EMPTY_WORDS]
-        if len(said) < _LEAST_IN_CLAUSE:
+        if not _says_something(text[inner[0] : inner[1]]):
             continue
         rank = _rank(text[start:end].lstrip(), text[inner[0] : inner[1]])
         if rank > best:
             best, span = rank, inner
     return span
+
+
+def _says_something(text: str) -> bool:
+    return len([word for word in words(text) if word not in _EMPTY_WORDS]) >= _LEAST_IN_CLAUSE
 
 
 def _rank(sentence: str, core: str) -> int:
@@ -471,17 +492,20 @@ def _rank(sentence: str, core: str) -> int:
 
 
 def _core_of(text: str, start: int, end: int) -> tuple[int, int]:
-    """A sentence without what stands before its demand, its politeness and the frame behind it."""
+    """A sentence without what stands before its demand, its politeness and the frame behind it; where the demand is
+    empty ("to close the books, please follow these steps"), what stands before it."""
     asked = _ASKS_INSIDE.search(text, start, end)
-    if asked and end - asked.end() > _LEAST_BEHIND_POLITE:
+    if asked and _says_something(text[asked.end() : end]):
         start = asked.end()
+    elif asked and _says_something(text[start : asked.start()]):
+        end = asked.start()
     while start < end and text[start].isspace():
         start += 1
     polite = _POLITE.match(text, start, end)
     if polite and end - polite.end() > _LEAST_BEHIND_POLITE:
         start = polite.end()
     behind = _BEHIND_THE_ASK.search(text, start + _LEAST_BEHIND_POLITE, end)
-    return start, behind.start() if behind else end
+    return start, behind.start() if behind and _says_something(text[start : behind.start()]) else end
 
 
 # ---- applications and tokens ----

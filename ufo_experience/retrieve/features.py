@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -39,10 +40,20 @@ _NONE: Entries = frozenset()
 PAIR = (
     "query_coverage", "record_coverage", "missing", "surplus", "agreement", "agreement_related", "agreement_values",
     "shared_words", "verb_held", "verb_named", "object_held", "object_named", "same_kinds", "same_values",
-    "unexplained",
+    "unexplained", "asks_held", "asks_named", "sentence_held", "sentence_named",
 )  # fmt: skip
 MEANT = ("meaning", "meaning_asked", "meaning_named", "meaning_least")
 STORE = ("words", "masked", *PAIR, *MEANT)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A sentence of a request: where its words stand, and what they stand for."""
+
+    start: int
+    end: int
+    words: frozenset[str]
+    own: Entries
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,8 @@ class Prepared:
     kinds: frozenset[str]
     verb: int
     objects: tuple[int, ...]
+    asks: Part
+    sentences: tuple[Part, ...]
     said: Said
 
 
@@ -96,7 +109,7 @@ def prepared(request: Request) -> Prepared:
         for place in range(start, end)
         if not kinds[place]
     ]
-    own, near = (
+    own, near = (  # of words that are no values
         _NONE.union(*[found for found, kind in zip(some, kinds, strict=True) if not kind])
         for some in (entries, related)
     )
@@ -116,11 +129,18 @@ def prepared(request: Request) -> Prepared:
         frozenset(kinds) - {"", "name"},
         verb,
         objects,
+        _part(stems, entries, kinds, start, end),
+        tuple(_part(stems, entries, kinds, *one) for one in pairwise([*request.sentences, len(stems)])),
         meanings().said([one for one in weights if not one[0].isdigit()]),
     )
 
 
 on_forgetting(prepared.cache_clear)
+
+
+def _part(stems: Sequence[str], entries: Sequence[Entries], kinds: Sequence[str], start: int, end: int) -> Part:
+    own = _NONE.union(*[found for found, kind in zip(entries[start:end], kinds[start:end], strict=True) if not kind])
+    return Part(start, end, frozenset(stems[start:end]), own)
 
 
 def _lost(
@@ -203,7 +223,38 @@ def pair_features(asked: Prepared, had: Prepared, rarity: Mapping[str, float], r
         _overlap(asked.kinds, had.kinds),
         _same_values(asked, had, rarity),
         _unexplained(asked, held, had, named, rarity),
+        _covered(asked, held, asked.asks, rarity),
+        _covered(had, named, had.asks, rarity),
+        *_best_sentence(asked, held, had, rarity),
     ]
+
+
+def _best_sentence(
+    asked: Prepared, held: Sequence[float], had: Prepared, rarity: Mapping[str, float]
+) -> tuple[float, float]:
+    """Of the sentence of the request that fits what the record asks best: how much either has of the other."""
+    pairs = [
+        (_covered(asked, held, one, rarity), _covered(had, _shares_of(had, one), had.asks, rarity))
+        for one in asked.sentences
+    ]
+    return max(pairs, key=lambda pair: pair[0] * pair[1], default=(0.0, 0.0))
+
+
+def _shares_of(side: Prepared, part: Part) -> list[float]:
+    return [
+        1.0 if word in part.words else 0.0 if related.isdisjoint(part.own) else RELATED
+        for word, related in zip(side.stems, side.related, strict=True)
+    ]
+
+
+def _covered(side: Prepared, shares: Sequence[float], part: Part, rarity: Mapping[str, float]) -> float:
+    """How much of a part of one side the other has."""
+    total = held = 0.0
+    for place in range(part.start, part.end):
+        weight = rarity[side.stems[place]] * (side.shared[place] if shares[place] else side.lost[place])
+        total += weight
+        held += weight * shares[place]
+    return held / total if total else 0.0
 
 
 def _shares(side: Prepared, other: Prepared) -> list[float]:
