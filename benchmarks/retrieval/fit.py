@@ -30,10 +30,11 @@ from ufo_experience.index.base import Filter, Row, task_key
 from ufo_experience.request import Request
 from ufo_experience.retrieve.features import words_of
 from ufo_experience.retrieve.opposites import conflict
-from ufo_experience.retrieve.score import NAMES, THRESHOLD, Trees, features
+from ufo_experience.retrieve.score import NAMES, THRESHOLD, features
 from ufo_experience.schema import Trust
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
 LEFT_OUT = ("abc", "defg", "hij")  # authors that are left out together: a fit takes a quarter of a minute
 TOP = 8  # candidates of a request that the score is fitted on
 FORMS = {
@@ -157,7 +158,7 @@ def author_tables(name: str, fill: Sequence[Entry]) -> list[Table]:
     return tables + [table_of(part, FORMS["small"]) for part in sets.small(runs)]
 
 
-def weights_of(table: Table, rows: NDArray[np.int64]) -> Floats:
+def weights_of(table: Table, rows: Rows) -> Floats:
     """What each row counts."""
     answered = table.has_answer[table.query[rows]]
     weight = np.where(table.wrong[rows], WRONG, np.where(answered, 1.0, STRANGER))
@@ -196,7 +197,7 @@ def order_of(weights: Mapping[str, float], table: Table) -> Floats:
     return table.features[:, [NAMES.index(name) for name in weights]].astype(np.float64) @ np.array([*weights.values()])
 
 
-def best_rows(weights: Mapping[str, float], table: Table, top: int = TOP) -> NDArray[np.int64]:
+def best_rows(weights: Mapping[str, float], table: Table, top: int = TOP) -> Rows:
     """The rows of the first candidates of each request, best first, opposites left out."""
     order = order_of(weights, table)
     place = np.lexsort((-order, table.query))
@@ -206,17 +207,25 @@ def best_rows(weights: Mapping[str, float], table: Table, top: int = TOP) -> NDA
     return np.asarray(place[rank < top], np.int64)
 
 
-def scoring(tables: Sequence[Table], order: Mapping[str, float], names: Sequence[str]) -> dict[str, Any]:
-    """The trees of these tables (gradient boosting of scikit-learn, monotone), as `score.Trees` reads them."""
+def boosted(tables: Sequence[Table], rows: Sequence[Rows], names: Sequence[str]) -> Any:
+    """Gradient boosting of scikit-learn, monotone, on these rows of these tables."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    rows = [best_rows(order, table) for table in tables]
-    columns = [NAMES.index(name) for name in names]
-    data = np.vstack([table.features[np.ix_(some, columns)] for table, some in zip(tables, rows, strict=True)])
-    label = np.concatenate([table.label[some] for table, some in zip(tables, rows, strict=True)])
-    weight = np.concatenate([weights_of(table, some) for table, some in zip(tables, rows, strict=True)])
+    chosen = list(zip(tables, rows, strict=True))
+    data = np.vstack([columns_of(table, some, names) for table, some in chosen])
+    label = np.concatenate([table.label[some] for table, some in chosen])
+    weight = np.concatenate([weights_of(table, some) for table, some in chosen])
     signs = [0 if name in EITHER else -1 if name in LESS else 1 for name in names]
-    model = HistGradientBoostingClassifier(monotonic_cst=signs, **BOOSTING).fit(data, label, sample_weight=weight)
+    return HistGradientBoostingClassifier(monotonic_cst=signs, **BOOSTING).fit(data, label, sample_weight=weight)
+
+
+def columns_of(table: Table, rows: Rows, names: Sequence[str]) -> NDArray[np.float32]:
+    """These features of these rows."""
+    return table.features[np.ix_(rows, [NAMES.index(name) for name in names])]
+
+
+def as_data(model: Any, names: Sequence[str]) -> dict[str, Any]:
+    """The trees of a model as `score.Trees` reads them."""
     found: dict[str, list[Any]] = {name: [] for name in ("roots", "feature", "threshold", "left", "right", "value")}
     for (tree,) in model._predictors:
         first = len(found["value"])
@@ -230,13 +239,6 @@ def scoring(tables: Sequence[Table], order: Mapping[str, float], names: Sequence
             found["value"].append(round(float(node["value"]), 5) if node["is_leaf"] else 0.0)
     base = round(float(model._baseline_prediction.ravel()[0]), 5)
     return {"names": list(names), "base": base, "depth": BOOSTING["max_depth"], **found}
-
-
-def scores(model: Mapping[str, Any], table: Table, rows: NDArray[np.int64]) -> Floats:
-    """The score of these rows."""
-    trees = Trees.from_data(model)
-    columns = [NAMES.index(name) for name in trees.names]
-    return 1 / (1 + np.exp(-trees.logit(table.features[np.ix_(rows, columns)].astype(np.float64))))
 
 
 @dataclass
@@ -255,29 +257,37 @@ class Best:
         return f"{', '.join(told)}; order {np.mean(self.gain) if self.gain else float('nan'):.3f}"
 
 
-def measured(order: Mapping[str, float], model: Mapping[str, Any], tables: Sequence[Table]) -> Best:
+def measured(order: Mapping[str, float], model: Any, names: Sequence[str], tables: Sequence[Table]) -> Best:
     """The best of each request among the first three, opposites left out; the order with them."""
     found = Best([], [], [], [])
     for table in tables:
         rows = best_rows(order, table, 48)
-        score = scores(model, table, rows)
+        score = model.predict_proba(columns_of(table, rows, names))[:, 1] if len(rows) else np.zeros(0)
+        add_best(found, table, rows, score)
         ordered = order_of(order, table)
-        for number in range(len(table.kinds)):
-            own = np.flatnonzero(table.query[rows] == number)
-            first = own[np.argsort(-score[own], kind="stable")][:3]
-            right, wrong = (
-                max((float(score[one]) for one in first if flags[rows[one]]), default=0.0)
-                for flags in (table.label, table.wrong)
-            )
-            if table.has_answer[number]:
-                found.right.append(right)
-                all_rows = np.flatnonzero(table.query == number)
-                found.gain.append(_ndcg(table.label[all_rows][np.argsort(-ordered[all_rows], kind="stable")]))
-            if table.has_wrong[number]:
-                found.twins.append(wrong)
-            elif not table.has_answer[number]:
-                found.strangers.append(float(score[first].max(initial=0.0)))
+        starts = np.searchsorted(table.query, np.arange(len(table.kinds) + 1))
+        for number in np.flatnonzero(table.has_answer):
+            own = slice(starts[number], starts[number + 1])
+            found.gain.append(_ndcg(table.label[own][np.argsort(-ordered[own], kind="stable")]))
     return found
+
+
+def add_best(found: Best, table: Table, rows: Rows, score: Floats) -> None:
+    """What each request of a table is served: the best of these rows, which have these scores."""
+    starts = np.searchsorted(table.query[rows], np.arange(len(table.kinds) + 1))
+    for number in range(len(table.kinds)):
+        own = np.arange(starts[number], starts[number + 1])
+        first = own[np.argsort(-score[own], kind="stable")][:3]
+        right, wrong = (
+            max((float(score[one]) for one in first if flags[rows[one]]), default=0.0)
+            for flags in (table.label, table.wrong)
+        )
+        if table.has_answer[number]:
+            found.right.append(right)
+        if table.has_wrong[number]:
+            found.twins.append(wrong)
+        elif not table.has_answer[number]:
+            found.strangers.append(float(score[first].max(initial=0.0)))
 
 
 def _ndcg(label: NDArray[np.bool_]) -> float:
@@ -318,13 +328,13 @@ def report(tables: Sequence[tuple[str, str, list[Table]]], names: Sequence[str],
     for left_out in dict.fromkeys(source for source, _, _ in tables):
         known = [one for source, _, some in tables if source != left_out for one in some]
         order = ordering(known, ORDER)
-        model = scoring(known, order, names)
+        model = boosted(known, [best_rows(order, table) for table in known], names)
         for source, name, some in tables:
             if source == left_out:
                 forms = zip(FORMS, some[: len(FORMS) - 1], strict=False) if name in sets.AUTHORS else [(name, "")]
                 for form, part in forms:
                     key = f"author {name} {form}" if name in sets.AUTHORS else name
-                    best[key] = measured(order, model, [part] if isinstance(part, Table) else some)
+                    best[key] = measured(order, model, names, [part] if isinstance(part, Table) else some)
     real = [score for name in ("osworld", "goal") if name in best for score in best[name].strangers]
     cut = float(np.quantile(real, 1 - SERVED)) if real else THRESHOLD
     for form in ("whole", "filled", "named", "runs"):
@@ -338,7 +348,8 @@ def report(tables: Sequence[tuple[str, str, list[Table]]], names: Sequence[str],
     if out is not None:
         everything = [one for _, _, some in tables for one in some]
         order = ordering(everything, ORDER)
-        model = scoring(everything, order, names)
+        rows = [best_rows(order, table) for table in everything]
+        model = as_data(boosted(everything, rows, names), names)
         shift = math.log(THRESHOLD / (1 - THRESHOLD)) - math.log(cut / (1 - cut))
         model["base"] = round(model["base"] + shift, 5)
         out.write_text(json.dumps({"order": order, "score": model}, separators=(",", ":")) + "\n", encoding="utf-8")
