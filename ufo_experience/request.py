@@ -73,6 +73,7 @@ _KINDS = {
         rf"|{_BEGIN}\d{{1,2}}\s?(?:[ap]\.m\.|[ap]m\b|uhr\b|o['’]clock\b)"
         rf"|(?:上午|下午|早上|晚上|中午|午前|午後)?\d{{1,2}}[点點時时](?:\d{{1,2}}分|半)?"
     ),
+    "phone": rf"(?<![\w+])(?:\+\d{{1,3}}|\(?0\d{{1,4}}\)?(?=[ )/-]))(?:[ ()/-]{{1,3}}\d{{2,8}}){{2,5}}{_END}",
     "amount": (
         rf"[$€£¥]\s?{_NUMBER}|{_BEGIN}{_NUMBER}\s?(?:[€£¥$元円]|(?:{_CURRENCY})\b)"
         rf"|{_BEGIN}(?:usd|eur|gbp|chf)\s?{_NUMBER}"
@@ -80,7 +81,7 @@ _KINDS = {
     "cells": r"(?<![\w$])\$?[A-Z]{1,3}\$?\d{1,7}:\$?[A-Z]{1,3}\$?\d{1,7}\b",
     "number": rf"(?:#|(?<!\w)[+-])?{_BEGIN}{_NUMBER}(?:st|nd|rd|th|%|[a-z]{{1,3}}\b)?",
 }
-_KIND_OF = {"list": "text", "windows": "path", "cells": "name"}
+_KIND_OF = {"list": "text", "windows": "path", "cells": "name", "phone": "number"}
 _VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.IGNORECASE)
 _IN_QUOTES = {
     "url": re.compile(rf"(?:{_KINDS['url']})", re.IGNORECASE),
@@ -125,9 +126,9 @@ _ASKS_INSIDE = re.compile(rf"(?:^|[\s,])(?:(?:{_DATA['asks']})\s+)+(?:me\s+)?(?:
 _TELLS_ABOUT = re.compile(rf"(?:{_DATA['tells_about']})\b", re.IGNORECASE)
 _FRAME = re.compile(rf"(?:{_DATA['frame']})\b", re.IGNORECASE)
 _BEHIND_THE_ASK = re.compile(_DATA["behind_the_ask"], re.IGNORECASE)
-_STEPS = re.compile(r"(?:[\n:;.,]|^)\s*(?:1[.)]|[-*•])\s")  # where a list begins: it tells how, what stands before it what
+_STEPS = re.compile(r"(?:[\n:;.,]|^)\s*(?:1[.)]|[-*•])\s")  # a list begins: it tells how; what stands before it, what
 _EMPTY_WORDS = frozenset(
-    "thi that it me thes thos do task job work problem with to for in on the a i you pleas can follow step below".split()
+    "thi that it me thes thos do task job work problem with to for in on the a i you pleas can follow step".split()
 )
 
 _READABLE = {"text": "text", "url": "address", "email": "email address", "path": "file"}
@@ -148,8 +149,7 @@ class Request:
     """What somebody asks for, parsed. Make it with `Request.parse`.
 
     `words` are stems in order, politeness at the start left out; `kinds` says of each what kind of value it is, or "".
-    `asked` are the first and last place (exclusive) in `words` of the clause that asks, `sentences` the places where
-    one begins.
+    `asked` are the first and last place (exclusive) in `words` of the clause that asks.
     """
 
     text: str
@@ -159,7 +159,6 @@ class Request:
     values: tuple[Value, ...] = ()
     asks: str = ""
     asked: tuple[int, int] = (0, 0)
-    sentences: tuple[int, ...] = ()
 
     @classmethod
     def parse(cls, text: str, application: str | None = None) -> Request:
@@ -188,10 +187,19 @@ class Request:
         return " ".join(without_politeness(told).split())
 
     @cached_property
+    def sentences(self) -> tuple[tuple[int, int], ...]:
+        """The first and last place (exclusive) in `words` of each sentence."""
+        head = self.text[:LONGEST]
+        starts = [start for start, _ in _spans(_blank(head, self.values), _SENTENCE_END)]
+        places = [at for _, _, at in _tokens_behind_politeness(head, self.values)]
+        bounds = pairwise([*(bisect_left(places, start) for start in starts), len(places)])
+        return tuple((first, last) for first, last in bounds if first < last)
+
+    @cached_property
     def clauses(self) -> tuple[str, ...]:
         """The clauses in order, as they stand, politeness left out."""
-        blank = _replaced(self.text, self.values, lambda value: "v" * (value.end - value.start))
-        pieces = (without_politeness(self.text[start:end].strip()) for start, end in _spans(blank, _CLAUSE_END))
+        spans = _spans(_blank(self.text, self.values), _CLAUSE_END)
+        pieces = (without_politeness(self.text[start:end].strip()) for start, end in spans)
         return tuple(piece for piece in pieces if piece)
 
     def to_json(self) -> dict[str, Any]:
@@ -204,7 +212,6 @@ class Request:
             "values": [list(value) for value in self.values],
             "asks": self.asks,
             "asked": list(self.asked),
-            "sentences": list(self.sentences),
         }
 
     @classmethod
@@ -225,7 +232,6 @@ class Request:
                 tuple(Value(*value) for value in data["values"]),
                 data["asks"],
                 (data["asked"][0], data["asked"][1]),
-                tuple(data["sentences"]),
             )
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise DataError(f"not a parsed request: {error!r}", field="request", code="E_REQUEST") from error
@@ -237,10 +243,8 @@ _KEPT_LENGTH = 2_048  # characters; a cache of longer ones would not be bounded 
 def _parse(text: str, application: str | None) -> Request:
     head = text[:LONGEST]
     values = _values(head, application)
-    start = _behind_politeness(head)
-    tokens = [token for token in _tokens(head, values) if token[2] >= start]
-    blank = _replaced(head, values, lambda value: "v" * (value.end - value.start))
-    asks_from, asks_to = _asking(blank, head)
+    tokens = _tokens_behind_politeness(head, values)
+    asks_from, asks_to = _asking(_blank(head, values), head)
     inside = [place for place, (_, _, at) in enumerate(tokens) if asks_from <= at < asks_to]
     return Request(
         text,
@@ -250,7 +254,6 @@ def _parse(text: str, application: str | None) -> Request:
         values,
         head[asks_from:asks_to].strip(" ,"),
         (inside[0], inside[-1] + 1) if inside else (0, len(tokens)),
-        tuple(_begin([at for _, _, at in tokens], [start for start, _ in _spans(blank, _SENTENCE_END)])),
     )
 
 
@@ -358,6 +361,11 @@ def _replaced(text: str, values: Sequence[Value], name: Callable[[Value], str], 
     return "".join([*pieces, text[end:].lower() if lower else text[end:]])
 
 
+def _blank(text: str, values: Sequence[Value]) -> str:
+    """The text with as many letters in the place of each value: no sentence ends in one."""
+    return _replaced(text, values, lambda value: "v" * (value.end - value.start))
+
+
 def _mark(kind: str) -> str:
     return "file" if kind == "path" else kind
 
@@ -382,6 +390,11 @@ def _tokens(text: str, values: Sequence[Value]) -> Iterator[tuple[str, str, int]
         yield from _tokens_between(text, value.start, value.end, value.kind)
         end = value.end
     yield from _tokens_between(text, end, len(text), "")
+
+
+def _tokens_behind_politeness(text: str, values: Sequence[Value]) -> list[tuple[str, str, int]]:
+    start = _behind_politeness(text)
+    return [token for token in _tokens(text, values) if token[2] >= start]
 
 
 def _tokens_between(text: str, start: int, end: int, kind: str) -> Iterator[tuple[str, str, int]]:
@@ -451,12 +464,6 @@ def _spans(text: str, end: re.Pattern[str]) -> Iterator[tuple[int, int]]:
         yield start, match.start()
         start = match.end()
     yield start, len(text)
-
-
-def _begin(words: Sequence[int], sentences: Sequence[int]) -> Iterator[int]:
-    """The first word of each sentence that has one."""
-    places = [bisect_left(words, start) for start in sentences]
-    return (place for place, after in pairwise([*places, len(words)]) if place < after)
 
 
 def _asking(text: str, whole: str) -> tuple[int, int]:

@@ -81,7 +81,7 @@ class SqliteIndex:
         self._seen: tuple[Any, ...] | None = None
         self._epoch, self._sequence = 0, 0  # of deletions, and of rows, up to which memory follows the file
         self._rows, self._trusted, self._lengths = 0, 0, {"raw": 1.0, "masked": 1.0}
-        self._catalog.require("index", "5", SCHEMA)
+        self._catalog.require("index", "6", SCHEMA)
 
     # ---- questions ----
 

@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +41,7 @@ PAIR = (
     "shared_words", "verb_held", "verb_named", "object_held", "object_named", "same_kinds", "same_values",
     "unexplained", "asks_held", "asks_named", "sentence_held", "sentence_named",
 )  # fmt: skip
-MEANT = ("meaning", "meaning_asked", "meaning_named", "meaning_least")
+MEANT = ("meaning", "meaning_asked", "meaning_named", "meaning_least", "meaning_told", "meaning_sentence")
 STORE = ("words", "masked", *PAIR, *MEANT)
 
 
@@ -79,8 +78,8 @@ class Prepared:
     verb: int
     objects: tuple[int, ...]
     asks: Part
-    sentences: tuple[Part, ...]
-    said: Said
+    said: Said  # by the clause that asks
+    weights: tuple[tuple[str, float], ...]  # what each word adds to the meaning, "" where it adds nothing
 
 
 @lru_cache(maxsize=512)
@@ -105,9 +104,8 @@ def prepared(request: Request) -> Prepared:
     fillers = _fillers(stems, kinds, known, verb)
     objects = _objects(stems, says, fillers, verb, end)
     weights = [
-        (stems[place], lost[place] / (1.0 if says[place] else _COMMON_WEIGHT))
-        for place in range(start, end)
-        if not kinds[place]
+        ("" if kind or word.isdigit() else word, less / (1.0 if saying else _COMMON_WEIGHT))
+        for word, kind, less, saying in zip(stems, kinds, lost, says, strict=True)
     ]
     own, near = (  # of words that are no values
         _NONE.union(*[found for found, kind in zip(some, kinds, strict=True) if not kind])
@@ -130,12 +128,16 @@ def prepared(request: Request) -> Prepared:
         verb,
         objects,
         _part(stems, entries, kinds, start, end),
-        tuple(_part(stems, entries, kinds, *one) for one in pairwise([*request.sentences, len(stems)])),
-        meanings().said([one for one in weights if not one[0].isdigit()]),
+        _said(weights[start:end]),
+        tuple(weights),
     )
 
 
 on_forgetting(prepared.cache_clear)
+
+
+def _said(weights: Sequence[tuple[str, float]]) -> Said:
+    return meanings().said([one for one in weights if one[0]])
 
 
 def _part(stems: Sequence[str], entries: Sequence[Entries], kinds: Sequence[str], start: int, end: int) -> Part:
@@ -187,7 +189,9 @@ def _objects(
     return tuple(found)
 
 
-def pair_features(asked: Prepared, had: Prepared, rarity: Mapping[str, float], rarest: float) -> list[float]:
+def pair_features(
+    asked: Prepared, sentences: Sequence[Part], had: Prepared, rarity: Mapping[str, float], rarest: float
+) -> list[float]:
     """The features of a request and a record, in the order of `PAIR`."""
     held = _shares(asked, had)
     named = _shares(had, asked)
@@ -225,17 +229,16 @@ def pair_features(asked: Prepared, had: Prepared, rarity: Mapping[str, float], r
         _unexplained(asked, held, had, named, rarity),
         _covered(asked, held, asked.asks, rarity),
         _covered(had, named, had.asks, rarity),
-        *_best_sentence(asked, held, had, rarity),
+        *_best_sentence(asked, sentences, held, had, rarity),
     ]
 
 
 def _best_sentence(
-    asked: Prepared, held: Sequence[float], had: Prepared, rarity: Mapping[str, float]
+    asked: Prepared, sentences: Sequence[Part], held: Sequence[float], had: Prepared, rarity: Mapping[str, float]
 ) -> tuple[float, float]:
     """Of the sentence of the request that fits what the record asks best: how much either has of the other."""
     pairs = [
-        (_covered(asked, held, one, rarity), _covered(had, _shares_of(had, one), had.asks, rarity))
-        for one in asked.sentences
+        (_covered(asked, held, one, rarity), _covered(had, _shares_of(had, one), had.asks, rarity)) for one in sentences
     ]
     return max(pairs, key=lambda pair: pair[0] * pair[1], default=(0.0, 0.0))
 
@@ -317,8 +320,10 @@ def table_of(asked: Request, candidates: Sequence[Candidate], rarity: Mapping[st
     """The features of a request and each candidate by itself, columns in the order of `STORE`."""
     own = prepared(asked)
     others = [prepared(one.row.request) for one in candidates]
-    pairs = [pair_features(own, other, rarity, rarest) for other in others]
-    near = meanings().compare(own.said, [other.said for other in others])
+    sentences = [_part(own.stems, own.entries, asked.kinds, *one) for one in asked.sentences]
+    pairs = [pair_features(own, sentences, other, rarity, rarest) for other in others]
+    told = [_said(own.weights[start:end]) for start, end in asked.sentences] or [own.said]
+    near = meanings().compare(own.said, told, [other.said for other in others])
     index = [[one.words, one.masked] for one in candidates]
     return np.hstack([np.array(index), np.array(pairs), np.column_stack(near).astype(np.float64)])
 
