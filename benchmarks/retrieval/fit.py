@@ -43,14 +43,13 @@ FORMS = {
     "filled": 0.5,
     "named": 0.5,
     "runs": 0.5,
-    "framed": 0.5,
     "small": 0.5,
 }  # of an author's set, and what a row of each weighs
 REAL = {"osworld": 4.0, "goal": 4.0, "long": 2.0, "webarena": 3.0}  # what a row of a public set weighs
 WRONG, STRANGER = 2.0, 2.0  # what rows of wrong twins and of requests without an answer weigh
 ORDER = (
     "words", "masked", "query_coverage", "record_coverage", "asks_held", "asks_named", "meaning_asked",
-    "meaning_named", "meaning_told", "meaning_sentence", "agreement", "agreement_values", "same_values",
+    "meaning_named", "agreement", "agreement_values", "same_values",
 )  # fmt: skip
 LESS = frozenset({"missing", "surplus", "unexplained"})
 EITHER = frozenset({"best_masked", "log_length", "application_named"})
@@ -159,7 +158,6 @@ def author_tables(name: str, fill: Sequence[Entry]) -> list[Table]:
     ]
     runs = sets.with_more_runs(whole)
     tables.append(table_of(runs, FORMS["runs"]))
-    tables.append(table_of(sets.framed(whole, fill), FORMS["framed"]))
     return tables + [table_of(part, FORMS["small"]) for part in sets.small(runs)]
 
 
@@ -179,9 +177,11 @@ def ordering(tables: Sequence[Table], names: Sequence[str]) -> dict[str, float]:
         for some in _requests(table)
         if table.label[some].any() and not table.label[some].all()
     ]
+    data, label = np.vstack([one for one, _, _ in asked]), np.concatenate([one for _, one, _ in asked])
+    starts = np.cumsum([0, *(len(one) for _, one, _ in asked[:-1])])
+    counts = np.array([one for _, _, one in asked])
     while True:
-        columns = [NAMES.index(name) for name in names]
-        weight = _likeliest([(data[:, columns], *rest) for data, *rest in asked])
+        weight = _likeliest(data[:, [NAMES.index(name) for name in names]], label, starts, counts)
         if (weight >= 0).all():
             return {name: round(float(one), 4) for name, one in zip(names, weight, strict=True)}
         names = [name for name, one in zip(names, weight, strict=True) if one > 0]
@@ -193,24 +193,23 @@ def _requests(table: Table) -> list[slice]:
     return [slice(start, end) for start, end in pairwise(starts)]
 
 
-def _likeliest(asked: Sequence[tuple[Any, ...]]) -> Floats:
-    """The weights under which the right ones are likeliest, by Newton: features, labels and weight of each request."""
-    count = asked[0][0].shape[1]
-    weight = np.zeros(count)
+def _likeliest(data: Floats, label: NDArray[np.bool_], starts: Rows, counts: Floats) -> Floats:
+    """The weights under which the right ones are likeliest, by Newton: the rows of each request begin at its start."""
+    sizes = np.diff([*starts, len(data)])
+    weight = np.zeros(data.shape[1])
     for _ in range(12):
-        pull, pace = -1.0 * weight, np.eye(count)
-        for data, label, counts in asked:
-            logit = data @ weight
-            share = np.exp(logit - logit.max())
-            share /= share.sum()
-            wanted = share * label
-            wanted /= wanted.sum()
-            mean = share @ data
-            pull += counts * (wanted @ data - mean)
-            pace += counts * ((data * share[:, None]).T @ data - np.outer(mean, mean))
+        logit = data @ weight
+        likely = np.exp(logit - np.repeat(np.maximum.reduceat(logit, starts), sizes))
+        share = likely / np.repeat(np.add.reduceat(likely, starts), sizes)
+        wanted = share * label
+        wanted /= np.repeat(np.add.reduceat(wanted, starts), sizes)
+        mean = np.add.reduceat(data * share[:, None], starts)
+        each = np.repeat(counts, sizes)
+        pull = -weight + (each * wanted) @ data - counts @ mean
+        pace = np.eye(len(weight)) + (data * (each * share)[:, None]).T @ data - (mean * counts[:, None]).T @ mean
         step = np.linalg.solve(pace, pull)
         weight += step
-        if np.abs(step).max() < 1e-6:
+        if np.abs(step).max() < 1e-4:
             break
     return weight
 
@@ -421,7 +420,7 @@ def report(tables: Sequence[tuple[str, str, list[Table]]], names: Sequence[str],
                     best[key] = measured(order, model, names, [part] if isinstance(part, Table) else some)
     real = [score for name in ("osworld", "goal") if name in best for score in best[name].strangers]
     cut = float(np.quantile(real, 1 - SERVED)) if real else THRESHOLD
-    for form in ("whole", "filled", "named", "runs", "framed"):
+    for form in ("whole", "filled", "named", "runs"):
         some = [one for name, one in best.items() if name.endswith(f" {form}") and name.startswith("author")]
         parts = (
             [value for one in some for value in getattr(one, part)] for part in ("right", "twins", "strangers", "gain")

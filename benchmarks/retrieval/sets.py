@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.retrieval.beir import Entry, TaskSet, read_beir
-from ufo_experience.request import Request
 
 AUTHORS = "abcdefghij"
 UNSEEN = "k"  # authors that are in no fit
@@ -54,20 +53,6 @@ def filled(whole: TaskSet, others: Sequence[Entry], count: int = 600) -> TaskSet
     """The set among strangers, so many records in all."""
     drawn = random.Random(7).sample(list(others), max(0, min(len(others), count - len(whole.corpus))))
     return replace(whole, corpus=[*whole.corpus, *(replace(one, id=f"fill-{one.id}") for one in drawn)])
-
-
-def framed(whole: TaskSet, others: Sequence[Entry]) -> TaskSet:
-    """The set with its requests told at length, twins and strangers, too: before each stands what others tell before
-    they ask."""
-    parsed = [Request.parse(one.text) for one in others]
-    before = [one.text[: one.text.find(one.asks)] for one in parsed]
-    frames = [text[: text.rfind(". ") + 1] for text in before if ". " in text]
-    rng = random.Random(f"framed {whole.name}")
-
-    def told(one: Entry) -> Entry:
-        return replace(one, text=f"{rng.choice(frames)} {one.text}") if frames and one.kind != "long" else one
-
-    return replace(whole, queries=[told(one) for one in whole.queries])
 
 
 def thinned(whole: TaskSet, kept: Sequence[Entry]) -> TaskSet:

@@ -41,7 +41,7 @@ PAIR = (
     "shared_words", "verb_held", "verb_named", "object_held", "object_named", "same_kinds", "same_values",
     "unexplained", "asks_held", "asks_named", "sentence_held", "sentence_named",
 )  # fmt: skip
-MEANT = ("meaning", "meaning_asked", "meaning_named", "meaning_least", "meaning_told", "meaning_sentence")
+MEANT = ("meaning", "meaning_asked", "meaning_named", "meaning_least")
 STORE = ("words", "masked", *PAIR, *MEANT)
 
 
@@ -78,8 +78,7 @@ class Prepared:
     verb: int
     objects: tuple[int, ...]
     asks: Part
-    said: Said  # by the clause that asks
-    weights: tuple[tuple[str, float], ...]  # what each word adds to the meaning, "" where it adds nothing
+    said: Said
 
 
 @lru_cache(maxsize=512)
@@ -104,10 +103,11 @@ def prepared(request: Request) -> Prepared:
     fillers = _fillers(stems, kinds, known, verb)
     objects = _objects(stems, says, fillers, verb, end)
     weights = [
-        ("" if kind or word.isdigit() else word, less / (1.0 if saying else _COMMON_WEIGHT))
-        for word, kind, less, saying in zip(stems, kinds, lost, says, strict=True)
+        (stems[place], lost[place] / (1.0 if says[place] else _COMMON_WEIGHT))
+        for place in range(start, end)
+        if not kinds[place]
     ]
-    own, near = (  # of words that are no values
+    own, near = (
         _NONE.union(*[found for found, kind in zip(some, kinds, strict=True) if not kind])
         for some in (entries, related)
     )
@@ -128,16 +128,11 @@ def prepared(request: Request) -> Prepared:
         verb,
         objects,
         _part(stems, entries, kinds, start, end),
-        _said(weights[start:end]),
-        tuple(weights),
+        meanings().said([one for one in weights if not one[0].isdigit()]),
     )
 
 
 on_forgetting(prepared.cache_clear)
-
-
-def _said(weights: Sequence[tuple[str, float]]) -> Said:
-    return meanings().said([one for one in weights if one[0]])
 
 
 def _part(stems: Sequence[str], entries: Sequence[Entries], kinds: Sequence[str], start: int, end: int) -> Part:
@@ -322,8 +317,7 @@ def table_of(asked: Request, candidates: Sequence[Candidate], rarity: Mapping[st
     others = [prepared(one.row.request) for one in candidates]
     sentences = [_part(own.stems, own.entries, asked.kinds, *one) for one in asked.sentences]
     pairs = [pair_features(own, sentences, other, rarity, rarest) for other in others]
-    told = [_said(own.weights[start:end]) for start, end in asked.sentences] or [own.said]
-    near = meanings().compare(own.said, told, [other.said for other in others])
+    near = meanings().compare(own.said, [other.said for other in others])
     index = [[one.words, one.masked] for one in candidates]
     return np.hstack([np.array(index), np.array(pairs), np.column_stack(near).astype(np.float64)])
 

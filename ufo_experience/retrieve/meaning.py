@@ -38,16 +38,13 @@ class Likeness(NamedTuple):
 
     `whole` is the cosine of the two, `asked` how much of what the request says has a word of like meaning in the
     record, each word by the cosine of the nearest one and by how much it says; `named` is the same the other way round,
-    `least` that of the word of the request that has least. These are of the clause that asks; `told` is as `named`, of
-    all that the request says, and `sentence` is the mean of both ways of the sentence that is nearest.
+    `least` that of the word of the request that has least.
     """
 
     whole: Floats
     asked: Floats
     named: Floats
     least: Floats
-    told: Floats
-    sentence: Floats
 
 
 class Meanings:
@@ -71,8 +68,8 @@ class Meanings:
         found = [(self._place_of(word), weight) for word, weight in words]
         return Said(*zip(*found, strict=True)) if found else Said((len(self.length) - 1,), (1.0,))
 
-    def compare(self, request: Said, sentences: Sequence[Said], records: Sequence[Said]) -> Likeness:
-        """How near each record is to a request, of which the clause that asks and all sentences are given."""
+    def compare(self, request: Said, records: Sequence[Said]) -> Likeness:
+        """How near each record is to a request."""
         whole = self._vectors(records) @ self._vectors([request])[0]
         own, weight, _ = self._joined([request])
         places, other_weight, starts = self._joined(records)
@@ -80,23 +77,8 @@ class Meanings:
         had = np.maximum.reduceat(likeness, starts, axis=0)
         named = np.add.reduceat(likeness.max(axis=1) * other_weight, starts) / np.add.reduceat(other_weight, starts)
         least = 1 - ((1 - had) * (weight / weight.max())).max(axis=1)
-        told, sentence = self._told(sentences, places, other_weight, starts)
-        parts = (whole, had @ (weight / weight.sum()), named, least, told, sentence)
+        parts = (whole, had @ (weight / weight.sum()), named, least)
         return Likeness(*(np.round(part, DECIMALS) for part in parts))
-
-    def _told(
-        self, sentences: Sequence[Said], places: NDArray[np.int64], weights: Floats, starts: NDArray[np.int64]
-    ) -> tuple[Floats, Floats]:
-        """`told` and `sentence` of records whose words stand at these places, those of each from its start on."""
-        own, weight, first = self._joined(sentences)
-        likeness = self.units[places] @ self.units[own].T
-        total = np.add.reduceat(weights, starts)
-        told = np.add.reduceat(likeness.max(axis=1) * weights, starts) / total
-        nearest = np.maximum.reduceat(likeness, first, axis=1)  # words of the records by sentences
-        named = np.add.reduceat(nearest * weights[:, None], starts, axis=0) / total[:, None]
-        had = np.maximum.reduceat(likeness, starts, axis=0) * weight
-        held = np.add.reduceat(had, first, axis=1) / np.add.reduceat(weight, first)
-        return told, ((held + named) / 2).max(axis=1)
 
     def place(self, word: str) -> int | None:
         """Where the vector of a known word stands in `units`; None for a word the phrase book has not."""

@@ -36,13 +36,11 @@ STANDING = (
     "ahead",
     "words_ahead",
     "meaning_ahead",
-    "told_ahead",
     "best_masked",
     "log_length",
     "application_ahead",
     "application_named",
 )
-_TOLD = ("record_coverage", "asks_held", "meaning_told", "meaning_sentence")  # tells of long requests, too
 NAMES = (*STORE, *STANDING)
 
 
@@ -132,16 +130,15 @@ def ordered(table: Floats, candidates: Sequence[Candidate], order: Floats) -> li
 
 def standing(asked: Request, candidates: Sequence[Candidate], table: Floats, named: bool) -> Floats:
     """Where each candidate stands among the others; columns as in `STANDING`."""
-    columns = {name: table[:, STORE.index(name)] for name in ("words", "masked", "meaning", *_TOLD)}
+    columns = {name: table[:, STORE.index(name)] for name in ("words", "masked", "meaning")}
     together = columns["words"] + columns["masked"] + columns["meaning"]
-    told = np.asarray(sum(columns[name] for name in _TOLD), np.float64)
     best = int(together.argmax())
     same = np.array([_is_run_of(candidates[best], one) for one in candidates], np.bool_)
     whole = np.ones(len(candidates))
     length = sum(word not in COMMON for word in asked.words)
     return np.column_stack(
         [
-            *(_ahead(values, same, best) for values in (together, columns["words"], columns["meaning"], told)),
+            *(_ahead(values, same, best) for values in (together, columns["words"], columns["meaning"])),
             whole * columns["masked"].max(initial=0.0),
             whole * np.log(max(length, 1)),
             _application_ahead(together, candidates),
