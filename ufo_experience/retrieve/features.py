@@ -73,7 +73,6 @@ class Prepared:
     place: tuple[str, ...]  # the kind of filler that stands there, "" for words of the procedure itself
     words: frozenset[str]
     own: Entries  # what the words stand for that are no values
-    near: Entries  # and what is related to it
     kinds: frozenset[str]
     verb: int
     objects: tuple[int, ...]
@@ -107,10 +106,7 @@ def prepared(request: Request) -> Prepared:
         for place in range(start, end)
         if not kinds[place]
     ]
-    own, near = (
-        _NONE.union(*[found for found, kind in zip(some, kinds, strict=True) if not kind])
-        for some in (entries, related)
-    )
+    whole = _part(stems, entries, kinds, 0, len(stems))
     return Prepared(
         stems,
         tuple(map(bool, kinds)),
@@ -121,13 +117,12 @@ def prepared(request: Request) -> Prepared:
         says,
         known,
         fillers,
-        frozenset(stems),
-        own,
-        near,
+        whole.words,
+        whole.own,
         frozenset(kinds) - {"", "name"},
         verb,
         objects,
-        _part(stems, entries, kinds, start, end),
+        whole if (start, end) == (0, len(stems)) else _part(stems, entries, kinds, start, end),
         meanings().said([one for one in weights if not one[0].isdigit()]),
     )
 
@@ -206,6 +201,7 @@ def pair_features(
             related += weight * share
     coverage, missing = _coverage(asked, held, rarity)
     record_coverage, surplus = _coverage(had, named, rarity)
+    asks_named = _covered(had, named, had.asks, rarity)
     return [
         coverage,
         record_coverage,
@@ -223,8 +219,8 @@ def pair_features(
         _same_values(asked, had, rarity),
         _unexplained(asked, held, had, named, rarity),
         _covered(asked, held, asked.asks, rarity),
-        _covered(had, named, had.asks, rarity),
-        *_best_sentence(asked, sentences, held, had, rarity),
+        asks_named,
+        *(_best_sentence(asked, sentences, held, had, rarity) if len(sentences) > 1 else (coverage, asks_named)),
     ]
 
 
@@ -233,16 +229,9 @@ def _best_sentence(
 ) -> tuple[float, float]:
     """Of the sentence of the request that fits what the record asks best: how much either has of the other."""
     pairs = [
-        (_covered(asked, held, one, rarity), _covered(had, _shares_of(had, one), had.asks, rarity)) for one in sentences
+        (_covered(asked, held, one, rarity), _covered(had, _shares(had, one), had.asks, rarity)) for one in sentences
     ]
     return max(pairs, key=lambda pair: pair[0] * pair[1], default=(0.0, 0.0))
-
-
-def _shares_of(side: Prepared, part: Part) -> list[float]:
-    return [
-        1.0 if word in part.words else 0.0 if related.isdisjoint(part.own) else RELATED
-        for word, related in zip(side.stems, side.related, strict=True)
-    ]
 
 
 def _covered(side: Prepared, shares: Sequence[float], part: Part, rarity: Mapping[str, float]) -> float:
@@ -255,8 +244,8 @@ def _covered(side: Prepared, shares: Sequence[float], part: Part, rarity: Mappin
     return held / total if total else 0.0
 
 
-def _shares(side: Prepared, other: Prepared) -> list[float]:
-    """Of each word of one side how much the other has of it."""
+def _shares(side: Prepared, other: Prepared | Part) -> list[float]:
+    """Of each word of one side how much the other, or a part of it, has of it."""
     words, own = other.words, other.own
     return [
         1.0 if word in words else 0.0 if related.isdisjoint(own) else RELATED
