@@ -88,7 +88,7 @@ def test_the_command_prints_a_row_a_set(folder, capsys):
 
 def test_an_unknown_set_is_named(capsys):
     assert main(["retrieval", "--set", "author_x"]) != 0
-    assert "author_a to author_j" in capsys.readouterr().err
+    assert "author_a to author_k" in capsys.readouterr().err
 
 
 def test_somebody_else_may_be_the_judge_by_way_of_two_files(folder, tmp_path, capsys):

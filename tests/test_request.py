@@ -28,6 +28,8 @@ from ufo_experience.request import Request, Value, application_key, estimate_tok
         ("Pay 1.200,50 € by 03/04/2024", "pay <amount> by <date>"),
         ("在3月5日下午3点打开设置", "在<date><time>打开设置"),
         ("Set B1:E30 to 50%", "set <name> to <number>"),
+        ("Text +82 10 789 1234 that I am late", "text <number> that i am late"),
+        ("Change the number to (030) 555-12 34 by 03/04/2024", "change the number to <number> by <date>"),
         ("Turn on Bluetooth", "turn on bluetooth"),
         ("Could you please turn on Bluetooth?", "turn on bluetooth"),
         ("Invite Ann, Bob and Carl", "invite <name>"),
@@ -83,6 +85,8 @@ def test_what_may_be_sent_holds_no_marked_value():
             "zoom out a little bit",
         ),
         ('Fill the numbers as "No. #" in the column. Finish the work.', 'Fill the numbers as "No. #" in the column'),
+        ("To close the books of May, please follow these steps:\n1. Open the ledger", "close the books of May"),
+        ("In this task, we want to sort the list:\n1. Click the funnel\n2. Click the button Run", "sort the list:"),
     ],
 )
 def test_the_clause_that_asks(text, asks):

@@ -15,6 +15,7 @@ import json
 import math
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -72,6 +73,7 @@ _KINDS = {
         rf"|{_BEGIN}\d{{1,2}}\s?(?:[ap]\.m\.|[ap]m\b|uhr\b|o['’]clock\b)"
         rf"|(?:上午|下午|早上|晚上|中午|午前|午後)?\d{{1,2}}[点點時时](?:\d{{1,2}}分|半)?"
     ),
+    "phone": rf"(?<![\w+])(?:\+\d{{1,3}}|\(?0\d{{1,4}}\)?(?=[ )/-]))(?:[ ()/-]{{1,3}}\d{{2,8}}){{2,5}}{_END}",
     "amount": (
         rf"[$€£¥]\s?{_NUMBER}|{_BEGIN}{_NUMBER}\s?(?:[€£¥$元円]|(?:{_CURRENCY})\b)"
         rf"|{_BEGIN}(?:usd|eur|gbp|chf)\s?{_NUMBER}"
@@ -79,7 +81,7 @@ _KINDS = {
     "cells": r"(?<![\w$])\$?[A-Z]{1,3}\$?\d{1,7}:\$?[A-Z]{1,3}\$?\d{1,7}\b",
     "number": rf"(?:#|(?<!\w)[+-])?{_BEGIN}{_NUMBER}(?:st|nd|rd|th|%|[a-z]{{1,3}}\b)?",
 }
-_KIND_OF = {"list": "text", "windows": "path", "cells": "name"}
+_KIND_OF = {"list": "text", "windows": "path", "cells": "name", "phone": "number"}
 _VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.IGNORECASE)
 _IN_QUOTES = {
     "url": re.compile(rf"(?:{_KINDS['url']})", re.IGNORECASE),
@@ -124,8 +126,9 @@ _ASKS_INSIDE = re.compile(rf"(?:^|[\s,])(?:(?:{_DATA['asks']})\s+)+(?:me\s+)?(?:
 _TELLS_ABOUT = re.compile(rf"(?:{_DATA['tells_about']})\b", re.IGNORECASE)
 _FRAME = re.compile(rf"(?:{_DATA['frame']})\b", re.IGNORECASE)
 _BEHIND_THE_ASK = re.compile(_DATA["behind_the_ask"], re.IGNORECASE)
+_STEPS = re.compile(r"(?:[\n:;.,]|^)\s*(?:1[.)]|[-*•])\s")  # a list begins: it tells how; what stands before it, what
 _EMPTY_WORDS = frozenset(
-    "thi that it me thes thos do task job work problem with to for in on the a i you pleas can".split()
+    "thi that it me thes thos do task job work problem with to for in on the a i you pleas can follow step".split()
 )
 
 _READABLE = {"text": "text", "url": "address", "email": "email address", "path": "file"}
@@ -184,10 +187,19 @@ class Request:
         return " ".join(without_politeness(told).split())
 
     @cached_property
+    def sentences(self) -> tuple[tuple[int, int], ...]:
+        """The first and last place (exclusive) in `words` of each sentence."""
+        head = self.text[:LONGEST]
+        starts = [start for start, _ in _spans(_blank(head, self.values), _SENTENCE_END)]
+        places = [at for _, _, at in _tokens_behind_politeness(head, self.values)]
+        bounds = pairwise([*(bisect_left(places, start) for start in starts), len(places)])
+        return tuple((first, last) for first, last in bounds if first < last)
+
+    @cached_property
     def clauses(self) -> tuple[str, ...]:
         """The clauses in order, as they stand, politeness left out."""
-        blank = _replaced(self.text, self.values, lambda value: "v" * (value.end - value.start))
-        pieces = (without_politeness(self.text[start:end].strip()) for start, end in _spans(blank, _CLAUSE_END))
+        spans = _spans(_blank(self.text, self.values), _CLAUSE_END)
+        pieces = (without_politeness(self.text[start:end].strip()) for start, end in spans)
         return tuple(piece for piece in pieces if piece)
 
     def to_json(self) -> dict[str, Any]:
@@ -231,9 +243,8 @@ _KEPT_LENGTH = 2_048  # characters; a cache of longer ones would not be bounded 
 def _parse(text: str, application: str | None) -> Request:
     head = text[:LONGEST]
     values = _values(head, application)
-    start = _behind_politeness(head)
-    tokens = [token for token in _tokens(head, values) if token[2] >= start]
-    asks_from, asks_to = _asking(_replaced(head, values, lambda value: "v" * (value.end - value.start)))
+    tokens = _tokens_behind_politeness(head, values)
+    asks_from, asks_to = _asking(_blank(head, values), head)
     inside = [place for place, (_, _, at) in enumerate(tokens) if asks_from <= at < asks_to]
     return Request(
         text,
@@ -355,6 +366,11 @@ def _replaced(text: str, values: Sequence[Value], name: Callable[[Value], str], 
     return "".join([*pieces, text[end:].lower() if lower else text[end:]])
 
 
+def _blank(text: str, values: Sequence[Value]) -> str:
+    """The text with as many letters in the place of each value: no sentence ends in one."""
+    return _replaced(text, values, lambda value: "v" * (value.end - value.start))
+
+
 def _mark(kind: str) -> str:
     return "file" if kind == "path" else kind
 
@@ -379,6 +395,11 @@ def _tokens(text: str, values: Sequence[Value]) -> Iterator[tuple[str, str, int]
         yield from _tokens_between(text, value.start, value.end, value.kind)
         end = value.end
     yield from _tokens_between(text, end, len(text), "")
+
+
+def _tokens_behind_politeness(text: str, values: Sequence[Value]) -> list[tuple[str, str, int]]:
+    start = _behind_politeness(text)
+    return [token for token in _tokens(text, values) if token[2] >= start]
 
 
 def _tokens_between(text: str, start: int, end: int, kind: str) -> Iterator[tuple[str, str, int]]:
@@ -450,19 +471,26 @@ def _spans(text: str, end: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-def _asking(text: str) -> tuple[int, int]:
+def _asking(text: str, whole: str) -> tuple[int, int]:
     """Where the clause stands that says what to do: the first that is worded as a demand, else the first that tells
-    what to do and is no frame ("save it as …"), else the whole text."""
+    what to do and is no frame ("save it as …"), else the whole text. Behind the sentence that leads to a list of steps
+    none is looked for. `text` has values blanked out, `whole` has not."""
+    steps = _STEPS.search(whole)
     best, span = -1, (0, len(text))
     for start, end in _spans(text, _SENTENCE_END):
+        if steps and start >= steps.start() and best >= 0:
+            break
         inner = _core_of(text, start, end)
-        said = [word for word in words(text[inner[0] : inner[1]]) if word not in _EMPTY_WORDS]
-        if len(said) < _LEAST_IN_CLAUSE:
+        if not _says_something(text[inner[0] : inner[1]]):
             continue
         rank = _rank(text[start:end].lstrip(), text[inner[0] : inner[1]])
         if rank > best:
             best, span = rank, inner
     return span
+
+
+def _says_something(text: str) -> bool:
+    return len([word for word in words(text) if word not in _EMPTY_WORDS]) >= _LEAST_IN_CLAUSE
 
 
 def _rank(sentence: str, core: str) -> int:
@@ -476,17 +504,20 @@ def _rank(sentence: str, core: str) -> int:
 
 
 def _core_of(text: str, start: int, end: int) -> tuple[int, int]:
-    """A sentence without what stands before its demand, its politeness and the frame behind it."""
+    """A sentence without what stands before its demand, its politeness and the frame behind it; where the demand is
+    empty ("to close the books, please follow these steps"), what stands before it."""
     asked = _ASKS_INSIDE.search(text, start, end)
-    if asked and end - asked.end() > _LEAST_BEHIND_POLITE:
+    if asked and _says_something(text[asked.end() : end]):
         start = asked.end()
+    elif asked and _says_something(text[start : asked.start()]):
+        end = asked.start()
     while start < end and text[start].isspace():
         start += 1
     polite = _POLITE.match(text, start, end)
     if polite and end - polite.end() > _LEAST_BEHIND_POLITE:
         start = polite.end()
     behind = _BEHIND_THE_ASK.search(text, start + _LEAST_BEHIND_POLITE, end)
-    return start, behind.start() if behind else end
+    return start, behind.start() if behind and _says_something(text[start : behind.start()]) else end
 
 
 # ---- applications and tokens ----

@@ -1,6 +1,6 @@
 """`python -m benchmarks retrieval`: how well what should be found is found, on sets of tasks or your store.
 
-python -m benchmarks retrieval                                  the ten authors of this repository
+python -m benchmarks retrieval                                  the eleven authors of this repository
 python -m benchmarks retrieval --set author_j --judge errors:0.05
 python -m benchmarks retrieval --public FOLDER                  halves of public task sets
 python -m benchmarks retrieval --data FOLDER                    a set in BEIR layout
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> None:
         "--set",
         action="append",
         default=[],
-        help="author_a to author_j, or of --public (goal, or its first halves alone: 'goal 0'); repeatable",
+        help="author_a to author_k, or of --public (goal, or its first halves alone: 'goal 0'); repeatable",
     )
     parser.add_argument("--public", type=Path, help="folder of public task sets: osworld, real_rewordings, webarena")
     parser.add_argument("--data", type=Path, help="folder in BEIR layout: corpus, queries, qrels")
@@ -81,9 +81,9 @@ def _sets(given: argparse.Namespace) -> Iterator[tuple[str, TaskSet]]:
         for name, parts in sets.real_sets(given.public).items():
             yield from ((one.name, one) for one in parts if not given.set or {name, one.name} & {*given.set})
     else:
-        for name in given.set or [f"author_{one}" for one in sets.AUTHORS]:
-            if name.removeprefix("author_") not in sets.AUTHORS:
-                raise UsageError(f"no such set: {name}; known are author_a to author_j, or give --public, --data, --db")
+        for name in given.set or [f"author_{one}" for one in sets.AUTHORS + sets.UNSEEN]:
+            if name.removeprefix("author_") not in sets.AUTHORS + sets.UNSEEN:
+                raise UsageError(f"no such set: {name}; known are author_a to author_k, or give --public, --data, --db")
             yield name, sets.author(name.removeprefix("author_"), worded=given.worded)
 
 

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,12 @@ from ufo_experience.index.base import Filter, Row
 from ufo_experience.request import Request
 from ufo_experience.retrieve.features import words_of
 from ufo_experience.retrieve.opposites import conflict
-from ufo_experience.retrieve.score import NAMES, THRESHOLD, Trees, features
+from ufo_experience.retrieve.score import NAMES, THRESHOLD, features
 from ufo_experience.retrieve.tasks import task_key
 from ufo_experience.schema import Trust
 
 Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
 LEFT_OUT = ("abc", "defg", "hij")  # authors that are left out together: a fit takes a quarter of a minute
 TOP = 8  # candidates of a request that the score is fitted on
 FORMS = {
@@ -47,8 +49,8 @@ FORMS = {
 REAL = {"osworld": 4.0, "goal": 4.0, "long": 2.0, "webarena": 3.0}  # what a row of a public set weighs
 WRONG, STRANGER = 2.0, 2.0  # what rows of wrong twins and of requests without an answer weigh
 ORDER = (
-    "words", "masked", "query_coverage", "record_coverage", "meaning_asked", "meaning_named", "agreement",
-    "agreement_values", "same_values",
+    "words", "masked", "query_coverage", "record_coverage", "asks_held", "asks_named", "meaning_asked",
+    "meaning_named", "agreement", "agreement_values", "same_values",
 )  # fmt: skip
 LESS = frozenset({"missing", "surplus", "unexplained"})
 EITHER = frozenset({"best_masked", "log_length", "application_named"})
@@ -56,7 +58,9 @@ BOOSTING = {
     "max_iter": 200, "learning_rate": 0.1, "max_depth": 4, "l2_regularization": 15.0, "min_samples_leaf": 40,
     "max_bins": 63, "early_stopping": False, "random_state": 0,
 }  # fmt: skip
+COARSE = {"max_iter": 60, "learning_rate": 0.25}  # for the many fits of an elimination, on every second row
 SERVED = 0.03  # of the strangers of public sets, at most, at the threshold: so much is taken off the logit
+WORTH = 0.5  # points of right ones; what costs less is left out
 _WHEN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
@@ -158,7 +162,7 @@ def author_tables(name: str, fill: Sequence[Entry]) -> list[Table]:
     return tables + [table_of(part, FORMS["small"]) for part in sets.small(runs)]
 
 
-def weights_of(table: Table, rows: NDArray[np.int64]) -> Floats:
+def weights_of(table: Table, rows: Rows) -> Floats:
     """What each row counts."""
     answered = table.has_answer[table.query[rows]]
     weight = np.where(table.wrong[rows], WRONG, np.where(answered, 1.0, STRANGER))
@@ -166,30 +170,49 @@ def weights_of(table: Table, rows: NDArray[np.int64]) -> Floats:
 
 
 def ordering(tables: Sequence[Table], names: Sequence[str]) -> dict[str, float]:
-    """Weights of the order: the likelihood of the right one among the candidates (conditional logit), by Newton."""
-    columns = [NAMES.index(name) for name in names]
-    groups: list[tuple[Floats, NDArray[np.bool_], float]] = []
-    for table in tables:
-        for number in np.flatnonzero(table.has_answer):
-            rows = np.flatnonzero(table.query == number)
-            if table.label[rows].any() and not table.label[rows].all():
-                groups.append(
-                    (table.features[np.ix_(rows, columns)].astype(np.float64), table.label[rows], table.weight)
-                )
-    weight = np.zeros(len(names))
+    """Weights of the order: the likelihood of the right one among the candidates (conditional logit). A feature that
+    would count against what it speaks for is left out, and the others are fitted again."""
+    asked = [
+        (table.features[some].astype(np.float64), table.label[some], table.weight)
+        for table in tables
+        for some in _requests(table)
+        if table.label[some].any() and not table.label[some].all()
+    ]
+    data, label = np.vstack([one for one, _, _ in asked]), np.concatenate([one for _, one, _ in asked])
+    starts = np.cumsum([0, *(len(one) for _, one, _ in asked[:-1])])
+    counts = np.array([one for _, _, one in asked])
+    while True:
+        weight = _likeliest(data[:, [NAMES.index(name) for name in names]], label, starts, counts)
+        if (weight >= 0).all():
+            return {name: round(float(one), 4) for name, one in zip(names, weight, strict=True)}
+        names = [name for name, one in zip(names, weight, strict=True) if one > 0]
+
+
+def _requests(table: Table) -> list[slice]:
+    """The rows of each request."""
+    starts = np.searchsorted(table.query, np.arange(len(table.kinds) + 1)).tolist()
+    return [slice(start, end) for start, end in pairwise(starts)]
+
+
+def _likeliest(data: Floats, label: NDArray[np.bool_], starts: Rows, counts: Floats) -> Floats:
+    """The weights under which the right ones are likeliest, by Newton: the rows of each request begin at its start."""
+    sizes = np.diff([*starts, len(data)])
+    weight = np.zeros(data.shape[1])
     for _ in range(12):
-        pull, pace = -1.0 * weight, np.eye(len(names))
-        for data, label, counts in groups:
-            logit = data @ weight
-            share = np.exp(logit - logit.max())
-            share /= share.sum()
-            wanted = share * label
-            wanted /= wanted.sum()
-            mean = share @ data
-            pull += counts * (wanted @ data - mean)
-            pace += counts * ((data * share[:, None]).T @ data - np.outer(mean, mean))
-        weight += np.linalg.solve(pace, pull)
-    return {name: round(float(one), 4) for name, one in zip(names, weight, strict=True)}
+        logit = data @ weight
+        likely = np.exp(logit - np.repeat(np.maximum.reduceat(logit, starts), sizes))
+        share = likely / np.repeat(np.add.reduceat(likely, starts), sizes)
+        wanted = share * label
+        wanted /= np.repeat(np.add.reduceat(wanted, starts), sizes)
+        mean = np.add.reduceat(data * share[:, None], starts)
+        each = np.repeat(counts, sizes)
+        pull = -weight + (each * wanted) @ data - counts @ mean
+        pace = np.eye(len(weight)) + (data * (each * share)[:, None]).T @ data - (mean * counts[:, None]).T @ mean
+        step = np.linalg.solve(pace, pull)
+        weight += step
+        if np.abs(step).max() < 1e-4:
+            break
+    return weight
 
 
 def order_of(weights: Mapping[str, float], table: Table) -> Floats:
@@ -197,7 +220,7 @@ def order_of(weights: Mapping[str, float], table: Table) -> Floats:
     return table.features[:, [NAMES.index(name) for name in weights]].astype(np.float64) @ np.array([*weights.values()])
 
 
-def best_rows(weights: Mapping[str, float], table: Table, top: int = TOP) -> NDArray[np.int64]:
+def best_rows(weights: Mapping[str, float], table: Table, top: int = TOP) -> Rows:
     """The rows of the first candidates of each request, best first, opposites left out."""
     order = order_of(weights, table)
     place = np.lexsort((-order, table.query))
@@ -207,17 +230,27 @@ def best_rows(weights: Mapping[str, float], table: Table, top: int = TOP) -> NDA
     return np.asarray(place[rank < top], np.int64)
 
 
-def scoring(tables: Sequence[Table], order: Mapping[str, float], names: Sequence[str]) -> dict[str, Any]:
-    """The trees of these tables (gradient boosting of scikit-learn, monotone), as `score.Trees` reads them."""
+def boosted(tables: Sequence[Table], rows: Sequence[Rows], names: Sequence[str], **other: float) -> Any:
+    """Gradient boosting of scikit-learn, monotone, on these rows of these tables; `other` settings than the usual."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    rows = [best_rows(order, table) for table in tables]
-    columns = [NAMES.index(name) for name in names]
-    data = np.vstack([table.features[np.ix_(some, columns)] for table, some in zip(tables, rows, strict=True)])
-    label = np.concatenate([table.label[some] for table, some in zip(tables, rows, strict=True)])
-    weight = np.concatenate([weights_of(table, some) for table, some in zip(tables, rows, strict=True)])
+    chosen = list(zip(tables, rows, strict=True))
+    data = np.vstack([columns_of(table, some, names) for table, some in chosen])
+    label = np.concatenate([table.label[some] for table, some in chosen])
+    weight = np.concatenate([weights_of(table, some) for table, some in chosen])
     signs = [0 if name in EITHER else -1 if name in LESS else 1 for name in names]
-    model = HistGradientBoostingClassifier(monotonic_cst=signs, **BOOSTING).fit(data, label, sample_weight=weight)
+    return HistGradientBoostingClassifier(monotonic_cst=signs, **{**BOOSTING, **other}).fit(
+        data, label, sample_weight=weight
+    )
+
+
+def columns_of(table: Table, rows: Rows, names: Sequence[str]) -> NDArray[np.float32]:
+    """These features of these rows."""
+    return table.features[np.ix_(rows, [NAMES.index(name) for name in names])]
+
+
+def as_data(model: Any, names: Sequence[str]) -> dict[str, Any]:
+    """The trees of a model as `score.Trees` reads them."""
     found: dict[str, list[Any]] = {name: [] for name in ("roots", "feature", "threshold", "left", "right", "value")}
     for (tree,) in model._predictors:
         first = len(found["value"])
@@ -231,13 +264,6 @@ def scoring(tables: Sequence[Table], order: Mapping[str, float], names: Sequence
             found["value"].append(round(float(node["value"]), 5) if node["is_leaf"] else 0.0)
     base = round(float(model._baseline_prediction.ravel()[0]), 5)
     return {"names": list(names), "base": base, "depth": BOOSTING["max_depth"], **found}
-
-
-def scores(model: Mapping[str, Any], table: Table, rows: NDArray[np.int64]) -> Floats:
-    """The score of these rows."""
-    trees = Trees.from_data(model)
-    columns = [NAMES.index(name) for name in trees.names]
-    return 1 / (1 + np.exp(-trees.logit(table.features[np.ix_(rows, columns)].astype(np.float64))))
 
 
 @dataclass
@@ -256,29 +282,37 @@ class Best:
         return f"{', '.join(told)}; order {np.mean(self.gain) if self.gain else float('nan'):.3f}"
 
 
-def measured(order: Mapping[str, float], model: Mapping[str, Any], tables: Sequence[Table]) -> Best:
+def measured(order: Mapping[str, float], model: Any, names: Sequence[str], tables: Sequence[Table]) -> Best:
     """The best of each request among the first three, opposites left out; the order with them."""
     found = Best([], [], [], [])
     for table in tables:
         rows = best_rows(order, table, 48)
-        score = scores(model, table, rows)
+        score = model.predict_proba(columns_of(table, rows, names))[:, 1] if len(rows) else np.zeros(0)
+        add_best(found, table, rows, score)
         ordered = order_of(order, table)
-        for number in range(len(table.kinds)):
-            own = np.flatnonzero(table.query[rows] == number)
-            first = own[np.argsort(-score[own], kind="stable")][:3]
-            right, wrong = (
-                max((float(score[one]) for one in first if flags[rows[one]]), default=0.0)
-                for flags in (table.label, table.wrong)
-            )
-            if table.has_answer[number]:
-                found.right.append(right)
-                all_rows = np.flatnonzero(table.query == number)
-                found.gain.append(_ndcg(table.label[all_rows][np.argsort(-ordered[all_rows], kind="stable")]))
-            if table.has_wrong[number]:
-                found.twins.append(wrong)
-            elif not table.has_answer[number]:
-                found.strangers.append(float(score[first].max(initial=0.0)))
+        for own, answered in zip(_requests(table), table.has_answer, strict=True):
+            if not answered:
+                continue
+            found.gain.append(_ndcg(table.label[own][np.argsort(-ordered[own], kind="stable")]))
     return found
+
+
+def add_best(found: Best, table: Table, rows: Rows, score: Floats) -> None:
+    """What each request of a table is served: the best of these rows, which have these scores."""
+    starts = np.searchsorted(table.query[rows], np.arange(len(table.kinds) + 1))
+    for number in range(len(table.kinds)):
+        own = np.arange(starts[number], starts[number + 1])
+        first = own[np.argsort(-score[own], kind="stable")][:3]
+        right, wrong = (
+            max((float(score[one]) for one in first if flags[rows[one]]), default=0.0)
+            for flags in (table.label, table.wrong)
+        )
+        if table.has_answer[number]:
+            found.right.append(right)
+        if table.has_wrong[number]:
+            found.twins.append(wrong)
+        elif not table.has_answer[number]:
+            found.strangers.append(float(score[first].max(initial=0.0)))
 
 
 def _ndcg(label: NDArray[np.bool_]) -> float:
@@ -308,8 +342,67 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of the public task sets")
     parser.add_argument("--out", type=Path, help="where to write; default: only measure")
     parser.add_argument("--without", nargs="*", default=[], help="features to leave out")
+    parser.add_argument("--eliminate", action="store_true", help="print what each feature is worth, and leave out")
     given = parser.parse_args()
-    report(list(groups(given.data)), [name for name in NAMES if name not in given.without], given.out)
+    names = [name for name in NAMES if name not in given.without]
+    tables = list(groups(given.data))
+    if given.eliminate:
+        eliminate(tables, names)
+    else:
+        report(tables, names, given.out)
+
+
+class Elimination:
+    """Coarse fits without a feature, authors H to J and Spider2-V left out in turn. The order stays, and with it which
+    rows are compared."""
+
+    def __init__(self, tables: Sequence[tuple[str, str, list[Table]]]) -> None:
+        self._parts: list[tuple[list[Table], list[Rows], list[tuple[str, Table, Rows]]]] = []
+        for left_out in ("hij", "spider2v"):
+            known = [one for source, _, some in tables if source != left_out for one in some]
+            order = ordering(known, ORDER)
+            asked = [
+                (name, one, best_rows(order, one))
+                for source, name, some in tables
+                if source == left_out
+                for one in (some[: len(FORMS) - 1] if name in sets.AUTHORS else some)
+            ]
+            self._parts.append((known, [best_rows(order, one)[::2] for one in known], asked))
+
+    def right(self, names: Sequence[str]) -> dict[str, float]:
+        """The share of right ones of authors and of real requests, in points, the mean of three thresholds: where 2, 3
+        and 4 % of the strangers of public sets are answered."""
+        found = {"authors": Best([], [], [], []), "real": Best([], [], [], [])}
+        for known, rows, asked in self._parts:
+            model = boosted(known, rows, names, **COARSE)
+            for name, table, own in asked:
+                score = model.predict_proba(columns_of(table, own, names))[:, 1]
+                add_best(found["authors" if name in sets.AUTHORS else "real"], table, own, score)
+        cuts = np.quantile(found["real"].strangers, [0.98, 0.97, 0.96])
+        return {
+            who: 100 * float(np.mean([np.mean(np.array(one.right) >= cut) for cut in cuts]))
+            for who, one in found.items()
+        }
+
+
+def eliminate(tables: Sequence[tuple[str, str, list[Table]]], names: Sequence[str]) -> None:
+    """Drop one feature at a time, the one that costs least first, and refit. It stays out where all that are out cost
+    less than `WORTH` on authors and on real requests."""
+    by = Elimination(tables)
+    whole = by.right(names)
+    print(f"| {len(names)} features | {whole['authors']:.1f} | {whole['real']:.1f} |")
+
+    def lost(left: Sequence[str]) -> dict[str, float]:
+        return {who: whole[who] - right for who, right in by.right(left).items()}
+
+    alone = {name: lost([one for one in names if one != name]) for name in names}
+    kept = list(names)
+    for name in sorted(names, key=lambda one: max(alone[one].values())):
+        together = lost([one for one in kept if one != name]) if max(alone[name].values()) < WORTH else alone[name]
+        goes = max(together.values()) < WORTH
+        kept = [one for one in kept if not (goes and one == name)]
+        shown = [f"{some[who]:+.1f}" for some in (alone[name], together) for who in ("authors", "real")]
+        print(f"| {name} | {' | '.join(shown)} | {'out' if goes else 'stays'} |", flush=True)
 
 
 def report(tables: Sequence[tuple[str, str, list[Table]]], names: Sequence[str], out: Path | None) -> None:
@@ -319,13 +412,13 @@ def report(tables: Sequence[tuple[str, str, list[Table]]], names: Sequence[str],
     for left_out in dict.fromkeys(source for source, _, _ in tables):
         known = [one for source, _, some in tables if source != left_out for one in some]
         order = ordering(known, ORDER)
-        model = scoring(known, order, names)
+        model = boosted(known, [best_rows(order, table) for table in known], names)
         for source, name, some in tables:
             if source == left_out:
                 forms = zip(FORMS, some[: len(FORMS) - 1], strict=False) if name in sets.AUTHORS else [(name, "")]
                 for form, part in forms:
                     key = f"author {name} {form}" if name in sets.AUTHORS else name
-                    best[key] = measured(order, model, [part] if isinstance(part, Table) else some)
+                    best[key] = measured(order, model, names, [part] if isinstance(part, Table) else some)
     real = [score for name in ("osworld", "goal") if name in best for score in best[name].strangers]
     cut = float(np.quantile(real, 1 - SERVED)) if real else THRESHOLD
     for form in ("whole", "filled", "named", "runs"):
@@ -339,7 +432,8 @@ def report(tables: Sequence[tuple[str, str, list[Table]]], names: Sequence[str],
     if out is not None:
         everything = [one for _, _, some in tables for one in some]
         order = ordering(everything, ORDER)
-        model = scoring(everything, order, names)
+        rows = [best_rows(order, table) for table in everything]
+        model = as_data(boosted(everything, rows, names), names)
         shift = math.log(THRESHOLD / (1 - THRESHOLD)) - math.log(cut / (1 - cut))
         model["base"] = round(model["base"] + shift, 5)
         out.write_text(json.dumps({"order": order, "score": model}, separators=(",", ":")) + "\n", encoding="utf-8")

@@ -39,10 +39,20 @@ _NONE: Entries = frozenset()
 PAIR = (
     "query_coverage", "record_coverage", "missing", "surplus", "agreement", "agreement_related", "agreement_values",
     "shared_words", "verb_held", "verb_named", "object_held", "object_named", "same_kinds", "same_values",
-    "unexplained",
+    "unexplained", "asks_held", "asks_named", "sentence_held", "sentence_named",
 )  # fmt: skip
 MEANT = ("meaning", "meaning_asked", "meaning_named", "meaning_least")
 STORE = ("words", "masked", *PAIR, *MEANT)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A sentence of a request: where its words stand, and what they stand for."""
+
+    start: int
+    end: int
+    words: frozenset[str]
+    own: Entries
 
 
 @dataclass(frozen=True)
@@ -63,10 +73,10 @@ class Prepared:
     place: tuple[str, ...]  # the kind of filler that stands there, "" for words of the procedure itself
     words: frozenset[str]
     own: Entries  # what the words stand for that are no values
-    near: Entries  # and what is related to it
     kinds: frozenset[str]
     verb: int
     objects: tuple[int, ...]
+    asks: Part
     said: Said
 
 
@@ -96,10 +106,7 @@ def prepared(request: Request) -> Prepared:
         for place in range(start, end)
         if not kinds[place]
     ]
-    own, near = (
-        _NONE.union(*[found for found, kind in zip(some, kinds, strict=True) if not kind])
-        for some in (entries, related)
-    )
+    whole = _part(stems, entries, kinds, 0, len(stems))
     return Prepared(
         stems,
         tuple(map(bool, kinds)),
@@ -110,17 +117,22 @@ def prepared(request: Request) -> Prepared:
         says,
         known,
         fillers,
-        frozenset(stems),
-        own,
-        near,
+        whole.words,
+        whole.own,
         frozenset(kinds) - {"", "name"},
         verb,
         objects,
+        whole if (start, end) == (0, len(stems)) else _part(stems, entries, kinds, start, end),
         meanings().said([one for one in weights if not one[0].isdigit()]),
     )
 
 
 on_forgetting(prepared.cache_clear)
+
+
+def _part(stems: Sequence[str], entries: Sequence[Entries], kinds: Sequence[str], start: int, end: int) -> Part:
+    own = _NONE.union(*[found for found, kind in zip(entries[start:end], kinds[start:end], strict=True) if not kind])
+    return Part(start, end, frozenset(stems[start:end]), own)
 
 
 def _lost(
@@ -167,7 +179,9 @@ def _objects(
     return tuple(found)
 
 
-def pair_features(asked: Prepared, had: Prepared, rarity: Mapping[str, float], rarest: float) -> list[float]:
+def pair_features(
+    asked: Prepared, sentences: Sequence[Part], had: Prepared, rarity: Mapping[str, float], rarest: float
+) -> list[float]:
     """The features of a request and a record, in the order of `PAIR`."""
     held = _shares(asked, had)
     named = _shares(had, asked)
@@ -187,6 +201,7 @@ def pair_features(asked: Prepared, had: Prepared, rarity: Mapping[str, float], r
             related += weight * share
     coverage, missing = _coverage(asked, held, rarity)
     record_coverage, surplus = _coverage(had, named, rarity)
+    asks_named = _covered(had, named, had.asks, rarity)
     return [
         coverage,
         record_coverage,
@@ -203,11 +218,34 @@ def pair_features(asked: Prepared, had: Prepared, rarity: Mapping[str, float], r
         _overlap(asked.kinds, had.kinds),
         _same_values(asked, had, rarity),
         _unexplained(asked, held, had, named, rarity),
+        _covered(asked, held, asked.asks, rarity),
+        asks_named,
+        *(_best_sentence(asked, sentences, held, had, rarity) if len(sentences) > 1 else (coverage, asks_named)),
     ]
 
 
-def _shares(side: Prepared, other: Prepared) -> list[float]:
-    """Of each word of one side how much the other has of it."""
+def _best_sentence(
+    asked: Prepared, sentences: Sequence[Part], held: Sequence[float], had: Prepared, rarity: Mapping[str, float]
+) -> tuple[float, float]:
+    """Of the sentence of the request that fits what the record asks best: how much either has of the other."""
+    pairs = [
+        (_covered(asked, held, one, rarity), _covered(had, _shares(had, one), had.asks, rarity)) for one in sentences
+    ]
+    return max(pairs, key=lambda pair: pair[0] * pair[1], default=(0.0, 0.0))
+
+
+def _covered(side: Prepared, shares: Sequence[float], part: Part, rarity: Mapping[str, float]) -> float:
+    """How much of a part of one side the other has."""
+    total = held = 0.0
+    for place in range(part.start, part.end):
+        weight = rarity[side.stems[place]] * (side.shared[place] if shares[place] else side.lost[place])
+        total += weight
+        held += weight * shares[place]
+    return held / total if total else 0.0
+
+
+def _shares(side: Prepared, other: Prepared | Part) -> list[float]:
+    """Of each word of one side how much the other, or a part of it, has of it."""
     words, own = other.words, other.own
     return [
         1.0 if word in words else 0.0 if related.isdisjoint(own) else RELATED
@@ -266,7 +304,8 @@ def table_of(asked: Request, candidates: Sequence[Candidate], rarity: Mapping[st
     """The features of a request and each candidate by itself, columns in the order of `STORE`."""
     own = prepared(asked)
     others = [prepared(one.row.request) for one in candidates]
-    pairs = [pair_features(own, other, rarity, rarest) for other in others]
+    sentences = [_part(own.stems, own.entries, asked.kinds, *one) for one in asked.sentences]
+    pairs = [pair_features(own, sentences, other, rarity, rarest) for other in others]
     near = meanings().compare(own.said, [other.said for other in others])
     index = [[one.words, one.masked] for one in candidates]
     return np.hstack([np.array(index), np.array(pairs), np.column_stack(near).astype(np.float64)])

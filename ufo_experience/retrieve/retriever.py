@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Protocol
 
 from ufo_experience.embed.base import Embedder
@@ -74,16 +75,20 @@ class Query:
 
 @dataclass(frozen=True)
 class Found:
-    """A candidate with all that was worked out for it. `opposite` says why it contradicts the request, None where it
-    does not; `raw` is the score before what became of the record counts."""
+    """A candidate with all that was worked out for it; `raw` is the score before what became of the record counts."""
 
+    asked: Request
     row: Row
     score: float
     raw: float
     order: float
-    opposite: str | None
     features: tuple[float, ...]
     cosine: float | None = None
+
+    @cached_property
+    def opposite(self) -> str | None:
+        """Why it contradicts the request, None where it does not."""
+        return conflict(self.asked, self.row.request)
 
 
 class Records(Protocol):
@@ -167,10 +172,10 @@ class Retriever:
     def _told(self, request: Request, one: Candidate, score: float, order: float, features: list[float]) -> Found:
         raw = lifted(request, one.row, score) if one.row.wordings else score
         factor = usage_factor(one.row)
-        opposite = conflict(request, one.row.request)
         is_same = task_key(Request.parse(request.text, one.row.application)) == one.row.task_key
-        raw = max(raw, SAME_TASK) if is_same and opposite is None else raw
-        return Found(one.row, raw * factor, raw, order, opposite, tuple(features), one.cosine)
+        if is_same and conflict(request, one.row.request) is None:
+            raw = max(raw, SAME_TASK)
+        return Found(request, one.row, raw * factor, raw, order, tuple(features), one.cosine)
 
     def threshold(self, query: Query) -> float:
         """The least score that is served."""
@@ -224,7 +229,8 @@ class _Answer:
             self._withhold(self._by.rank(request, query, trusted=False)[0], served)
         if not hits and not self._withheld and self._query.application is not None:
             self._withhold_elsewhere()
-        below = [one for one in helpful if one.score < self._threshold and one.opposite is None]
+        below = [] if hits and not query.near else [one for one in helpful if one.score < self._threshold]
+        below = [one for one in below if one.opposite is None]
         for hit in hits:
             self._notes += filter(None, [self._by.note_served(hit.id, self._request)])
         return Retrieval(
@@ -346,6 +352,8 @@ class _Answer:
             row = one.row
             if row.id in served or row.success is False or not row.followable:
                 continue
+            if one.score < min(self._threshold, OPPOSITE_FROM) and one.raw < self._threshold:
+                continue
             if one.opposite is not None:
                 if one.score >= min(self._threshold, OPPOSITE_FROM):
                     self._withhold_one(row, one.score, "contradicts")
@@ -367,8 +375,8 @@ class _Answer:
     def _withhold_elsewhere(self) -> None:
         """Note what would be served if no application were asked for."""
         found, _ = self._by.rank(self._request, replace(self._query, application=None))
-        fits = [one for one in found if one.row.followable and self._admits(one.row) and one.opposite is None]
-        fits = [one for one in fits if one.score >= self._threshold and one.row.success is not False]
+        fits = [one for one in found if one.row.followable and self._admits(one.row) and one.score >= self._threshold]
+        fits = [one for one in fits if one.row.success is not False and one.opposite is None]
         for one in _one_each(fits, _best_of_equals)[: self._query.k]:
             self._withhold_one(one.row, one.score, "other application")
 
