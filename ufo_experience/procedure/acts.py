@@ -114,7 +114,9 @@ def is_item_of(value: str, name: str, within: str = "") -> bool:
 
 
 def carries_out(step: ProcedureStep, act: Act) -> bool:
-    """True when an action does what a step of a way says."""
+    """True when an action does what a step of a way says, or says itself that it stands in for it."""
+    if act.step is step:
+        return True
     if kind_of(act.action) != step.kind:
         return False
     names = {bare(one.name) if one else "" for one in (step.target, act.target)}

@@ -19,7 +19,7 @@ from ufo_experience.procedure.agreement import Agreed
 from ufo_experience.procedure.pairing import SMALL, Pairing, abbreviates, says, stems_of
 from ufo_experience.procedure.steps import TEXT_KEYS, LookedUp, ProcedureStep, Source, Target, texts_of
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.redact.slot_types import FIXED, SLOT_TYPE
+from ufo_experience.redact.slot_types import FIXED, SLOT_TYPE, slot_type
 from ufo_experience.request import Request, find_whole
 from ufo_experience.retrieve.thesaurus import thesaurus
 from ufo_experience.schema import Experience
@@ -318,7 +318,7 @@ class Binding:
             old = self._old.values[number - 1].text.casefold() if number <= len(self._old.values) else ""
             return self._pairing.by_number.get(number), old
         parsed = {value.text.casefold() for value in self._old.values}
-        words = [old for old in self._pairing.values if old not in parsed]
+        words = [old for old in self._pairing.values if old not in parsed and slot_type(old) == told["type"]]
         return (self._pairing.values[words[0]], words[0]) if len(words) == 1 else (None, "")
 
     def _kind_of_slot(self, placeholder: str) -> str:

@@ -88,6 +88,11 @@ class Guide:
         return len(self._steps) - self._at
 
     @property
+    def due(self) -> Act | None:
+        """The next step of the way, whether or not its control is in view; None at the end."""
+        return self._act(self._at, None) if self._at < len(self._steps) else None
+
+    @property
     def gave_up(self) -> bool:
         """True when it will not speak again."""
         return bool(self._given_up)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 
@@ -62,7 +62,7 @@ class Pairing:
 @lru_cache(maxsize=256)
 def pair(old: Request, new: Request) -> Pairing:
     """Pair the values and words of two requests."""
-    a, b = _pieces(old), _pieces(new)
+    a, b = _with_first_names(_pieces(old), old.text, _pieces(new), new.text)
     matcher = SequenceMatcher(None, [one.key for one in a], [one.key for one in b], autojunk=False)
     alike = _read_alike(a, b)
     found = _beside(a, b, matcher, (old.text, new.text)) if alike else _by_kind(a, b)
@@ -171,6 +171,23 @@ def _whole_values(request: Request) -> list[Value]:
 def _piece(text: str, kind: str, before: Sequence[Piece], span: tuple[int, int]) -> Piece:
     lead = next((one.key for one in reversed(before) if one.text.casefold() not in SMALL), "")
     return Piece(text, kind, f"<{kind}>" if kind else stem(text.casefold()), lead, *span)
+
+
+def _with_first_names(a: list[Piece], old: str, b: list[Piece], new: str) -> tuple[list[Piece], list[Piece]]:
+    """Where both begin with another word that requests do not know, right before a name, it is part of the name."""
+    heads = [side[:2] for side in (a, b)]
+    if not all(map(_is_first_name, heads)) or a[0].key == b[0].key:
+        return a, b
+    whole = [
+        replace(_joined(head, text), kind="name", key="<name>") for head, text in zip(heads, (old, new), strict=True)
+    ]
+    return [whole[0], *a[2:]], [whole[1], *b[2:]]
+
+
+def _is_first_name(head: Sequence[Piece]) -> bool:
+    if [one.kind for one in head] != ["", "name"] or head[1].start != head[0].end + 1:
+        return False
+    return head[0].text.istitle() and not thesaurus().is_known(head[0].key)
 
 
 def _read_alike(a: Sequence[Piece], b: Sequence[Piece]) -> bool:
