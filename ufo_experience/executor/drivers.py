@@ -65,6 +65,10 @@ _CHOOSE = """function(said) {
   return true;
 }"""
 
+# What a page holds, None while it is loading: the same twice is a page at rest.
+_EXTENT = """document.readyState === 'complete'
+  ? `${location} ${document.getElementsByTagName('*').length} ${document.body.textContent.length}` : null"""
+
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 Send = Callable[[str, dict[str, Any]], Any]
@@ -86,14 +90,10 @@ class ChromiumDriver:
     def controls(self) -> list[dict[str, Any]]:
         """The named controls and texts in view, in reading order, once the page is at rest."""
         until, before = time.monotonic() + _SETTLED, None
-        while True:
-            ready = self._value("document.readyState") == "complete"
-            nodes = self._send("Accessibility.getFullAXTree", {})["nodes"]
-            found = controls_of(nodes)
-            if (ready and found == before) or time.monotonic() > until:
-                return found
-            before = found
+        while time.monotonic() < until and (before is None or before != self._value(_EXTENT)):
+            before = self._value(_EXTENT)
             time.sleep(_PAUSE)
+        return controls_of(self._send("Accessibility.getFullAXTree", {})["nodes"])
 
     def do(self, act: Act) -> None:
         """Carry out an action with real input events.
