@@ -331,7 +331,7 @@ def _is_untold(task: Task, goal: str) -> bool:
 
 def _place(word: str) -> str:
     """The name of the control in a word of a way; what stands behind "@" tells its row."""
-    return bare(word.partition("=")[0].partition("@")[0])
+    return bare(re.split("[=@]", word, maxsplit=1)[0])
 
 
 def _demonstrated(task: Task) -> Sequence[str]:

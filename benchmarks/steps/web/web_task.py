@@ -16,7 +16,7 @@ from benchmarks.steps.browser import Browser
 from benchmarks.steps.desktop import command_of
 from benchmarks.steps.environment import Command, Observation, Reply
 from benchmarks.steps.web.accessibility import AccessiblePage
-from benchmarks.steps.web.applications import start_django_admin, start_fab, start_trac
+from benchmarks.steps.web.applications import start_django_admin, start_fab, start_roundup, start_trac
 from benchmarks.steps.web.server import Rows, WebServer
 from ufo_experience.errors import UsageError
 
@@ -50,6 +50,9 @@ APPLICATIONS: Mapping[str, WebApplication] = {
         ),
     ),
     "fab": WebApplication("Contacts", start_fab, ("contact", "contact_group", "ab_user", "ab_role", "ab_user_role")),
+    "roundup": WebApplication(
+        "Roundup", start_roundup, ("_issue", "_keyword", "_user", "_msg", "_priority", "_status", "issue_keyword")
+    ),
 }
 
 
