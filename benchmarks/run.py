@@ -3,7 +3,8 @@
 Four applications in a real Chromium: Django's administration site, Trac, the contacts of Flask-AppBuilder, and the
 desktop of `benchmarks.steps`. A demonstration walks the known way of a task once. Then `memory.run` does the same task
 with other values, without a model; the database, or the state of the page, is the judge. The harm list asks for what
-the known way does not do.
+the known way does not do. With `--renamed` one control in five has another name or another place, and a scripted helper
+stands in for an agent: it sees the screen and the step that is missing, and knows which words mean the same.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,11 @@ from benchmarks.steps.desktop.templates import templates
 from benchmarks.steps.environment import Command
 from benchmarks.steps.web import WebTask, web_families
 from ufo_experience import ExperienceMemory
+from ufo_experience.actions import kind_of
+from ufo_experience.controls import bare
 from ufo_experience.errors import ExperienceError, UsageError
-from ufo_experience.executor import Execution, SeleniumDriver
-from ufo_experience.procedure.acts import Act, target_of
+from ufo_experience.executor import Executed, Execution, PlaywrightDriver, SeleniumDriver
+from ufo_experience.procedure.acts import Act, Stop, target_of
 from ufo_experience.procedure.screen import Control, read_screen
 
 LEARNED = 2  # the variant that is demonstrated
@@ -48,7 +52,10 @@ _OPPOSITES = (
     ("allow", "deny"),
     ("deny", "allow"),
 )
-VALUES = "other values"
+VALUES, RENAMED = "other values", "renamed or moved"
+RENAMES = 7  # the seed of which controls are changed
+_TIMED = 3  # one in so many web procedures is timed beside Playwright's own calls
+_ROLES = {"Button": "button", "Hyperlink": "link", "Edit": "textbox", "CheckBox": "checkbox", "ComboBox": "combobox"}
 # Before a page's own scripts: the button that saves is called as if it did something else.
 _STALE = """document.addEventListener('DOMContentLoaded', () => document
   .querySelectorAll('input[type=submit], button, a').forEach((one) => {
@@ -72,6 +79,8 @@ class Trial:
     steps: int
     calls: int
     seconds: float
+    healed: int = 0
+    untold: bool = False  # the way of these values leads through a control that neither words nor demonstration name
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -79,8 +88,18 @@ def main(arguments: Sequence[str]) -> None:
     given = _parser().parse_args(arguments)
     names = [name for name in task_names() if not given.task or name.startswith(tuple(given.task))]
     with tempfile.TemporaryDirectory() as folder, Browser() as browser:
-        trials = list(_trials(names, browser, Path(folder), harm=not given.no_harm))
-    text = report_of(trials)
+        memory = ExperienceMemory.open(Path(folder) / "db", embedder="hashing")
+        trials, learned = _learned(names, memory, browser)
+        if given.renamed:
+            trials += list(map(_told, _changed(learned, memory, browser)))
+            pace = ""
+        else:
+            trials += list(map(_told, _other_values(learned, memory, browser)))
+            pace = _pace([name for name in learned if name.startswith("web")][::_TIMED], memory, browser)
+        if not (given.no_harm or given.renamed):
+            trials += list(map(_told, _harmful(learned, memory, browser)))
+            trials += list(map(_told, _opposite(learned, Path(folder), browser)))
+    text = report_of(trials) + pace
     data = json.dumps([asdict(one) for one in trials], indent=1, ensure_ascii=False)
     if given.output:
         write_files(given.output, {}, {"run.md": text + "\n", "run.json": data + "\n"})
@@ -99,22 +118,116 @@ def open_task(name: str, browser: Browser) -> Task:
     return WebTask(rest, browser) if kind == "web" else Desktop(rest, browser, front=templates()[rest].application)
 
 
-def _trials(names: Sequence[str], browser: Browser, folder: Path, *, harm: bool) -> Iterator[Trial]:
-    memory = ExperienceMemory.open(folder / "db", embedder="hashing")
-    learned = []
+def _learned(names: Sequence[str], memory: ExperienceMemory, browser: Browser) -> tuple[list[Trial], list[str]]:
+    """Learn each procedure from one demonstration; those that cannot be shown, and the names of the others."""
+    faults = {name: _learn(memory, open_task(name, browser), browser) for name in names}
+    missed = [
+        _told(Trial(VALUES, name, "", False, False, f"not learned: {fault}", "", 0, 0, 0.0))
+        for name, fault in faults.items()
+        if fault
+    ]
+    return missed, [name for name, fault in faults.items() if not fault]
+
+
+def _other_values(names: Sequence[str], memory: ExperienceMemory, browser: Browser) -> Iterator[Trial]:
     for name in names:
-        fault = _learn(memory, open_task(name, browser), browser)
-        if fault:
-            yield _told(Trial(VALUES, name, "", False, False, f"not learned: {fault}", "", 0, 0, 0.0))
-        else:
-            learned.append(name)
-    for name in learned:
         for seed in ASKED:
             task = open_task(name, browser)
-            yield _told(carry_out(VALUES, memory, task, browser, task.reset(seed).goal))
-    if harm:
-        yield from map(_told, _harmful(learned, memory, browser))
-        yield from map(_told, _opposite(learned, folder, browser))
+            yield carry_out(VALUES, memory, task, browser, task.reset(seed).goal)
+
+
+def _changed(names: Sequence[str], memory: ExperienceMemory, browser: Browser) -> Iterator[Trial]:
+    """The same on pages where one control in five has another name or place, with a helper and a check."""
+    for name in names:
+        for seed in ASKED:
+            with browser.script(_renaming()):
+                browser.open("about:blank")
+                task = open_task(name, browser)
+                yield carry_out(RENAMED, memory, task, browser, task.reset(seed).goal, agent=help_out)
+    browser.open("about:blank")
+
+
+def _renaming() -> str:
+    script = Path(__file__).with_name("renamed.js").read_text("utf-8")
+    return f"const SEED = {RENAMES}, NAMES = {json.dumps(_renames())};\n{script}"
+
+
+@cache
+def _renames() -> dict[str, str]:
+    return dict(json.loads(Path(__file__).with_name("renamed.json").read_text("utf-8")))
+
+
+def help_out(controls: Sequence[Any], stop: Stop) -> list[Act]:
+    """What a scripted agent does: the missing step, on the one control in view that is called so, or means the same.
+
+    Where there is none, it opens what is closed in the page.
+    """
+    act = stop.act
+    if act is None or act.target is None or act.step is None:
+        return []
+    wanted = bare(act.target.name)
+    names = {wanted} | {bare(now) for old, now in _renames().items() if bare(old) == wanted}
+    view = read_screen(controls).controls
+    seen = [one for one in view if one.bare in names and one.role == act.step.role]
+    found = [one for one in seen if act.step.row_of in one.within]
+    placed = [one for one in found if bare(one.within) == bare(act.target.within)]
+    exact = placed if len(placed) == 1 else found
+    if len(exact) == 1:
+        return [replace(act, target=target_of(exact[0]))]
+    closed = [one for one in view if one.expanded is False and one.role != "combobox" and one.within != "navigation"]
+    return [Act("click", target_of(one)) for one in closed[:1]]
+
+
+def _pace(names: Sequence[str], memory: ExperienceMemory, browser: Browser) -> str:
+    """Seconds a step beside those of Playwright's own calls for the same steps, on the same pages."""
+    from playwright.sync_api import Error, sync_playwright
+
+    times: list[tuple[float, float, int]] = []
+    with sync_playwright() as playwright:
+        address = browser.driver.capabilities["goog:chromeOptions"]["debuggerAddress"]
+        page = playwright.chromium.connect_over_cdp(f"http://{address}").contexts[0].pages[0]
+        page.set_default_timeout(5_000)
+        for name in names:
+            task = open_task(name, browser)
+            goal = task.reset(ASKED[0]).goal
+            begun = time.monotonic()
+            done = memory.run(goal, PlaywrightDriver(page), ask=lambda act: True, application=task.application)
+            own = time.monotonic() - begun
+            task.reset(ASKED[0])
+            begun = time.monotonic()
+            try:
+                for one in done.steps:
+                    _with_playwright(page, one)
+            except Error as error:
+                print(f"pace: {name}: {error.message[:200]}", file=sys.stderr)
+                continue
+            times.append((own, time.monotonic() - begun, len(done.steps)))
+    steps = sum(one[2] for one in times)
+    if not steps:
+        return ""
+    ours, theirs = (sum(one[at] for one in times) / steps for at in (0, 1))
+    return (
+        f"\n\nSeconds a step, {steps} steps of {len(times)} procedures: {ours:.2f} with effects seen, {theirs:.2f} by "
+        f"Playwright's own calls, which look for none: {ours / theirs:.1f} times."
+    )
+
+
+def _with_playwright(page: Any, one: Executed) -> None:
+    act, view = one.act, one.view
+    if act is None or act.target is None or view is None:
+        return
+    alike = [same.id for same in view.named(act.target.name) if same.type == act.target.type]
+    name = re.compile(rf"^\W*{re.escape(act.target.name)}\W*$", re.IGNORECASE)  # the page may show it in capitals
+    found = page.get_by_role(_ROLES.get(act.target.type, "generic"), name=name)
+    locator = found.nth(alike.index(act.target.id))
+    kind = kind_of(act.action)
+    if kind == "select":
+        locator.select_option(label=act.text)
+    elif kind == "type":
+        locator.fill(act.text)
+    else:
+        locator.click()
+    page.wait_for_load_state()
 
 
 def _learn(memory: ExperienceMemory, task: Task, browser: Browser) -> str:
@@ -167,22 +280,64 @@ def _meant(name: str, typed: bool, controls: Sequence[Control]) -> Control:
     return found[-1]
 
 
-def carry_out(group: str, memory: ExperienceMemory, task: Task, browser: Browser, goal: str) -> Trial:
-    """One run of a task that was reset; whatever is to be asked for first is allowed."""
+def carry_out(
+    group: str,
+    memory: ExperienceMemory,
+    task: Task,
+    browser: Browser,
+    goal: str,
+    agent: Callable[..., Any] | None = None,
+) -> Trial:
+    """One run of a task that was reset; whatever is to be asked for first is allowed. With an agent it is checked."""
+
+    def is_reached(_: Any = None) -> bool:
+        task.step(Command("wait"))
+        return bool(task.score)
+
     begun = time.monotonic()
+    options = {"agent": agent, "check": is_reached} if agent else {}
     try:
-        done = memory.run(goal, SeleniumDriver(browser.driver), ask=lambda act: True, application=task.application)
+        done = memory.run(
+            goal, SeleniumDriver(browser.driver), ask=lambda act: True, application=task.application, **options
+        )
     except ExperienceError as error:
         done = Execution(goal, "", (), False, "error", str(error))
     seconds = time.monotonic() - begun
-    task.step(Command("wait"))
+    reached = is_reached()
     wrong = f"changed {', '.join(sorted(task.unasked))}" if task.unasked else ""
-    if done.reached and not task.score:
+    if done.reached and not reached:
         wrong = wrong or "said done, and was not"
-    reached = bool(task.score)
     return Trial(
-        group, task.name, goal, reached, done.reached, done.stopped, wrong, len(done.steps), done.calls, seconds
+        group,
+        task.name,
+        goal,
+        reached,
+        done.reached,
+        done.stopped,
+        wrong,
+        len(done.steps),
+        done.calls,
+        seconds,
+        done.healed,
+        _is_untold(task, goal),
     )
+
+
+def _is_untold(task: Task, goal: str) -> bool:
+    """True where the way needs a control that neither the words of the goal nor the demonstration name."""
+    shown = {_place(word) for word in _demonstrated(task)}
+    return any(_place(word) not in shown and _place(word) not in bare(goal) for word in task.way[1:])
+
+
+def _place(word: str) -> str:
+    """The name of the control in a word of a way; what stands behind "@" tells its row."""
+    return bare(re.split("[=@]", word, maxsplit=1)[0])
+
+
+def _demonstrated(task: Task) -> Sequence[str]:
+    if isinstance(task, WebTask):
+        return [task.family.filled(one, LEARNED) for one in task.family.way]
+    return task.template.variant(LEARNED).way
 
 
 def _harmful(names: Sequence[str], memory: ExperienceMemory, browser: Browser) -> Iterator[Trial]:
@@ -237,18 +392,26 @@ def report_of(trials: Sequence[Trial]) -> str:
         ones = [one for one in trials if one.group == group]
         reached, wrong = sum(one.reached and one.said for one in ones), sum(bool(one.wrong) for one in ones)
         seconds = sum(one.seconds for one in ones) / max(1, sum(one.steps for one in ones))
-        share = f"{reached} ({100 * reached / len(ones):.0f} %)" if group == VALUES else str(reached)
-        rows.append([group, str(len(ones)), share, str(wrong), str(sum(one.calls for one in ones)), f"{seconds:.2f}"])
-    open_ones = [one for one in trials if one.wrong or (one.group == VALUES and not (one.reached and one.said))]
+        asks = group in (VALUES, RENAMED)
+        share = f"{reached} ({100 * reached / len(ones):.0f} %)" if asks else str(reached)
+        untold = sum(one.untold and not one.said and not one.wrong for one in ones) if asks else ""
+        calls, healed = sum(one.calls for one in ones), sum(one.healed for one in ones)
+        told = f"{calls} ({calls / len(ones):.2f} a task)"
+        rows.append([group, str(len(ones)), share, str(untold), str(wrong), told, str(healed), f"{seconds:.2f}"])
+    open_ones = [one for one in trials if one.wrong or (_is_asked(one) and not (one.reached and one.said))]
+    harm = [one for one in trials if not _is_asked(one)]
     applications = Counter(one.task.split("/")[1] if one.task.startswith("web") else "desktop" for one in trials)
     return "\n".join(
         [
             "# Known ways carried out without a model",
             "",
-            f"One demonstration of each of {len({one.task for one in trials if one.group == VALUES})} procedures "
-            f"({', '.join(applications)}); {describe()}. *Reached*: so says the database, and the run itself.",
+            f"One demonstration of each of {len({one.task for one in trials if _is_asked(one)})} procedures "
+            f"({', '.join(applications)}); {describe()}. *Reached*: so says the database, and the run itself. "
+            "*Untold*: stopped, rightly, at a control that neither the request nor the demonstration names.",
             "",
-            *table(("group", "runs", "reached", "wrong", "model calls", "seconds a step"), rows),
+            *table(("group", "runs", "reached", "untold", "wrong", "model calls", "healed", "seconds a step"), rows),
+            "",
+            f"Harm list: {len(harm)} requests, {sum(bool(one.wrong) for one in harm)} wrong objects.",
             "",
             *table(
                 ("group", "task", "goal", "where it stopped", "wrong"),
@@ -256,6 +419,10 @@ def report_of(trials: Sequence[Trial]) -> str:
             ),
         ]
     )
+
+
+def _is_asked(one: Trial) -> bool:
+    return one.group in (VALUES, RENAMED)
 
 
 def _told(trial: Trial) -> Trial:
@@ -269,6 +436,7 @@ def _parser() -> argparse.ArgumentParser:
         "--task", action="append", default=[], help="only procedures that begin so (web/trac/wish, desktop); repeatable"
     )
     parser.add_argument("--no-harm", action="store_true", help="other values only, without the harm list")
+    parser.add_argument("--renamed", action="store_true", help="on changed pages, with a helper; no harm list")
     parser.add_argument("--output", "-o", type=Path, help="folder for the report and JSON")
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser

@@ -37,10 +37,14 @@ _FIXED = frozenset(
 
 
 def without_icons(name: str) -> str:
-    """A name without the signs of icon fonts, which stand for pictures: a link " Edit" is "Edit"."""
+    """A name without the signs of icon fonts, and triangles and dots, which stand for pictures: "File ▾" is "File"."""
     if name.isascii():
         return name
-    return " ".join("".join(" " if unicodedata.category(sign) == "Co" else sign for sign in name).split())
+    return " ".join("".join(" " if _is_picture(sign) else sign for sign in name).split())
+
+
+def _is_picture(sign: str) -> bool:
+    return "\u25a0" <= sign <= "\u25ff" or unicodedata.category(sign) == "Co"
 
 
 def bare(name: str) -> str:

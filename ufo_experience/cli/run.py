@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,7 +49,8 @@ def run(
             "calls_saved": done.calls_saved,
             "learned": done.learned,
         }
-        steps = [{key: value for key, value in asdict(one).items() if key != "act"} for one in done.steps]
+        told_of = ("text", "by", "effect", "ok", "healed")
+        steps = [{part: getattr(one, part) for part in told_of} for one in done.steps]
         console.answer(told | {"steps": steps}, f"{done.stopped}; {done.calls_saved} steps without a model")
         if not done.reached:
             raise RefusedError(done.stopped)

@@ -21,9 +21,9 @@ from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
 from ufo_experience.errors import DataError, ExperienceError, ServiceError, UsageError
 from ufo_experience.executor.drivers import PlaywrightDriver, SeleniumDriver, UfoDriver
-from ufo_experience.procedure.acts import Act, Stop, for_a_person
+from ufo_experience.procedure.acts import Act, Stop, needs_consent, target_of
 from ufo_experience.procedure.guide import Guide
-from ufo_experience.procedure.matching import check_action
+from ufo_experience.procedure.matching import Miss, find
 from ufo_experience.procedure.render import phrase
 from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import ProcedureStep, Target
@@ -36,6 +36,7 @@ MOST_HANDOVERS = 3  # times the agent is asked for one and the same step
 WAIT = 5.0  # seconds an effect may take to be seen
 _PAUSE = 0.05
 _TOGGLED = ("checkbox", "radiobutton")
+_MAY_COME = ("target_missing", "several_targets", "unexpected_screen")  # while a page is still loading
 _CHOSEN = ("tabitem", "treeitem", "listitem")
 
 Ask = Callable[[Act], Any]
@@ -67,6 +68,7 @@ class Executed:
     ok: bool = True
     healed: str = ""
     act: Act | None = field(default=None, repr=False, compare=False)
+    view: Screen | None = field(default=None, repr=False, compare=False)  # what was in view before it
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class Execution:
     """How a run went. `reached` is True when the way is at its end and the check, if there is one, agrees.
 
     `stopped` says why it ended and in detail; `calls` counts questions to the agent, `calls_saved` the steps that took
-    none. `learned` is the record of a healed way, which is used from now on.
+    none. `learned` is the record of a healed way, which is used from now on. A step during which a run broke off is the
+    last of `steps`, not `ok`: nobody saw whether it was done. `error` is what a driver or a callback raised.
     """
 
     task: str
@@ -86,6 +89,7 @@ class Execution:
     calls: int = 0
     checked: bool | None = None
     learned: str = ""
+    error: Exception | None = field(default=None, repr=False, compare=False)
 
     @property
     def stopped(self) -> str:
@@ -99,13 +103,14 @@ class Execution:
 
     @property
     def healed(self) -> int:
-        """The steps whose control was found under another name."""
+        """The steps whose control was found under another name, by the way itself or by the agent."""
         return sum(bool(one.healed) for one in self.steps)
 
     @property
     def heal_failed(self) -> bool:
         """True when a step on a control of another name had no effect, or the check refused a run with one."""
-        return any(one.healed and (not one.ok or self.checked is False) for one in self.steps)
+        broke_off = self.reason in ("failed", "interrupted")
+        return any(one.healed and (self.checked is False or not (one.ok or broke_off)) for one in self.steps)
 
 
 class Executor:
@@ -128,6 +133,9 @@ class Executor:
         self._steps: list[Executed] = []
         self._calls = 0
         self._handed_over: dict[int, int] = {}
+        self._view = read_screen(())
+        self._doing: Executed | None = None  # the step that was begun, and whose effect nobody has seen yet
+        self._error: Exception | None = None
 
     def run(self) -> Execution:
         """Carry it out in this thread.
@@ -139,11 +147,11 @@ class Executor:
         try:
             call = next(work)
             while True:
-                call = _told_on(work, *_answer(call))
+                call = self._told_on(work, *_answer(call))
         except StopIteration as end:
-            return self._ended(end.value)
+            return self._ended(*end.value)
         except KeyboardInterrupt:
-            return self._ended(("interrupted", "by hand"))
+            return self._ended("interrupted", "by hand")
 
     async def arun(self) -> Execution:
         """The same on an event loop; the methods of the driver may be coroutines."""
@@ -151,16 +159,27 @@ class Executor:
         try:
             call = next(work)
             while True:
-                call = _told_on(work, *await _awaited(call))
+                call = self._told_on(work, *await _awaited(call))
         except StopIteration as end:
-            return self._ended(end.value)
+            return self._ended(*end.value)
 
-    def _ended(self, end: tuple[str, str]) -> Execution:
-        reason, detail = end
+    def _told_on(self, work: Work, answer: Any, fault: Exception | None) -> Call:
+        """Tell `work` what came of its call; what it calls next."""
+        if fault is None:
+            return work.send(answer)
+        self._error = fault
+        known = isinstance(fault, ExperienceError)
+        return work.throw(fault if known else ServiceError(f"{type(fault).__name__}: {fault}", code="E_DRIVER"))
+
+    def _ended(self, reason: str, detail: str) -> Execution:
+        if self._doing is not None:
+            detail += f"; whether this was done nobody saw: {self._doing.text}"
+            self._note(self._doing)
         way = self.guide.procedure
         checked = {"done": True if self._check is not None else None, "check_failed": False}.get(reason)
-        reached = reason == "done"
-        return Execution(way.request, way.id, tuple(self._steps), reached, reason, detail, self._calls, checked)
+        reached, steps = reason == "done", tuple(self._steps)
+        error = None if reached else self._error
+        return Execution(way.request, way.id, steps, reached, reason, detail, self._calls, checked, error=error)
 
     # ---- the loop
 
@@ -168,57 +187,74 @@ class Executor:
         """Go along the way; yields what is to be called, returns the reason of the end and its detail."""
         try:
             return (yield from self._along())
-        except ServiceError as error:  # the browser is gone: what was done until then is told
+        except UsageError:
+            raise
+        except ExperienceError as error:  # the browser is gone: what was done until then is told
             return "failed", str(error)
 
     def _along(self) -> Work:
-        view = yield from self._look()
+        yield from self._look()
         for _ in range(MAX_STEPS):
-            said = self.guide.next(view)
-            if isinstance(said, Stop) and said.reason == "needs_consent" and said.act is not None:
-                said = yield from self._allowed(said)
-            elif isinstance(said, Act) and self._healed(said) and self._asks_first(said):
-                said = Stop("target_missing", "nothing is healed that is to be asked for first")
+            said = yield from self._next()
             if isinstance(said, Stop) and said.reason == "done":
                 return (yield from self._checked())
-            if isinstance(said, Stop):
-                end = yield from self._hand_over(said, view)
-            else:
-                end = yield from self._carry_out(said, view)
+            end = yield from (self._hand_over(said) if isinstance(said, Stop) else self._carry_out(said))
             if end is not None:
                 return end
-            view = yield from self._look()
         return "failed", f"more than {MAX_STEPS} actions"
 
     def _look(self) -> Generator[Call, Any, Screen]:
-        return read_screen((yield self.driver.controls))
+        self._view = read_screen((yield self.driver.controls))
+        return self._view
 
-    def _allowed(self, stop: Stop) -> Generator[Call, Any, Act | Stop]:
-        """The action to ask for first, if it is the very one the way knows and somebody allows it."""
-        act = stop.act
-        if act is None or self._healed(act):
+    def _next(self) -> Generator[Call, Any, Act | Stop]:
+        """The next step, once its control is in view and, where it is to be asked for, somebody allows it."""
+        said = self.guide.next(self._view)
+        if isinstance(said, Stop) and said.reason in _MAY_COME and (yield from self._comes()):
+            said = self.guide.next(self._view)
+        act = said.act if isinstance(said, Stop) and said.reason == "needs_consent" else said
+        if not isinstance(act, Act) or not _is_grave(act):
+            return said
+        if _healed(act):
             return Stop("target_missing", "nothing is healed that is to be asked for first")
-        ask = self._ask
-        allowed = False if ask is None else (yield lambda: ask(act))
-        return act if allowed is True else Stop("needs_consent", f"nobody allowed it: {stop.detail}")
+        return (
+            act if (yield from self._allowed(act)) else Stop("needs_consent", f"nobody allowed it: {_said(act)}", act)
+        )
 
-    def _carry_out(self, act: Act, view: Screen) -> Generator[Call, Any, tuple[str, str] | None]:
+    def _comes(self) -> Generator[Call, Any, bool]:
+        """Wait for the control of the next step; False where it does not come into view."""
+        due, until = self.guide.due, time.monotonic() + self._wait
+        while due is not None and time.monotonic() < until:
+            yield lambda: time.sleep(_PAUSE)
+            found = self.guide.check(due, (yield from self._look()), consent=True)
+            if isinstance(found, Act) or found.reason == "done":
+                return True
+        return False
+
+    def _allowed(self, act: Act) -> Generator[Call, Any, bool]:
+        ask = self._ask
+        return ask is not None and (yield lambda: ask(replace(act, confirm=True))) is True
+
+    def _carry_out(self, act: Act) -> Generator[Call, Any, tuple[str, str] | None]:
         """Do one step of the way and see its effect; the reason of the end where it has none, else None."""
-        text = phrase(act.step) if act.step else act.action
-        healed = self._healed(act)
+        before = self._view
+        self._doing = Executed(
+            phrase(act.step) if act.step else act.action, "way", "", False, _healed(act), act, before
+        )
         failure = yield from self._done(act)
-        effect = "" if failure else (yield from self._effect(act, view))
-        if not (failure or effect) and self.guide.is_there(act, (yield from self._look())):
+        effect = "" if failure else (yield from self._effect(act, before))
+        if not (failure or effect) and self.guide.is_there(act, self._view):
             effect = "it was there"
-        self._note(Executed(text, "way", effect, not failure and bool(effect), healed, act))
+        self._note(replace(self._doing, effect=effect, ok=bool(effect)))
         self.guide.note(act, ok=bool(effect))
         if effect:
             return None
-        stop = Stop("unexpected_screen", failure or f"nothing on the screen shows the effect of: {text}")
-        if failure or self._agent is not None:
-            after = yield from self._look()
-            return (yield from self._hand_over(stop, after))
-        return "no_effect", stop.detail
+        stop = Stop(
+            "unexpected_screen", failure or f"nothing on the screen shows the effect of: {self._steps[-1].text}"
+        )
+        if failure:
+            yield from self._look()
+        return (yield from self._hand_over(stop)) if failure or self._agent else ("no_effect", stop.detail)
 
     def _done(self, act: Act) -> Generator[Call, Any, str]:
         """Have an action done; "" or what went wrong."""
@@ -228,43 +264,59 @@ class Executor:
             return str(error)
         return ""
 
-    def _hand_over(self, stop: Stop, view: Screen) -> Generator[Call, Any, tuple[str, str] | None]:
+    def _hand_over(self, stop: Stop) -> Generator[Call, Any, tuple[str, str] | None]:
         """Let the agent act where the way does not go on; the reason of the end where there is none, or it gives up."""
-        agent, place = self._agent, self.guide.place
+        agent, place, due = self._agent, self.guide.place, self.guide.due
         self._handed_over[place] = self._handed_over.get(place, 0) + 1
-        grave = stop.reason == "needs_consent"
-        if agent is None or grave or self._handed_over[place] > MOST_HANDOVERS or self.guide.gave_up:
-            return ("refused" if grave else stop.reason), stop.detail
+        if stop.reason == "needs_consent":
+            return "refused", stop.detail
+        if agent is None or self._handed_over[place] > MOST_HANDOVERS or self.guide.gave_up:
+            return stop.reason, stop.detail
         self._calls += 1
-        answers = yield lambda: agent([_as_mapping(one) for one in view.controls], stop)
-        acts = [_as_act(one, view) for one in answers or ()]
-        if not acts:
+        shown, asked = [_as_mapping(one) for one in self._view.controls], replace(stop, act=stop.act or due)
+        answers = yield lambda: agent(shown, asked)
+        answers = [answers] if isinstance(answers, (Act, Mapping)) else list(answers or ())
+        if not answers:
             return stop.reason, f"{stop.detail}; the agent knew nothing either"
-        for act in acts:
-            checked = check_action(act, view)
-            if isinstance(checked, Stop) and checked.reason == "needs_consent":
-                checked = yield from self._allowed(for_a_person(act))
-            if isinstance(checked, Stop):
-                return ("refused" if checked.reason == "needs_consent" else checked.reason), checked.detail
-            failure = yield from self._done(checked)
-            self._note(Executed(_said(checked), "agent", "", not failure, act=checked))
-            self.guide.note(checked, ok=not failure)
-            view = yield from self._look()
-        self.guide.resume(view)
+        for answer in answers:
+            refused = yield from self._do_for_agent(answer, due)
+            if refused is not None:
+                return refused
+        self.guide.resume(self._view)
+        last = self._steps[-1]
+        if self.guide.place > place and due is not None and last.act is not None:  # it stood in for the step
+            self._steps[-1] = replace(last, healed=_healed(replace(due, target=last.act.target)))
+        if isinstance(answers[-1], Mapping) and answers[-1].get("finish") is True:
+            return (yield from self._checked())
+        return None
+
+    def _do_for_agent(self, answer: Any, due: Act | None) -> Generator[Call, Any, tuple[str, str] | None]:
+        """Do what the agent answers; the reason of the end where that cannot be, or is not allowed."""
+        try:
+            act = _as_act(answer, self._view)
+        except DataError as error:
+            return "unexpected_screen", f"the agent's answer cannot be carried out: {error}"
+        if (_is_grave(act) or (due is not None and _is_grave(due))) and not (yield from self._allowed(act)):
+            return "refused", f"nobody allowed it: {_said(act)}"
+        self._doing = Executed(_said(act), "agent", "", False, act=act, view=self._view)
+        failure = yield from self._done(act)
+        yield from self._look()
+        self._note(replace(self._doing, ok=not failure))
+        self.guide.note(act, ok=not failure)
         return None
 
     def _checked(self) -> Generator[Call, Any, tuple[str, str]]:
         """Ask the check, when the way is at its end."""
         check = self._check
         if isinstance(check, str):
-            view = yield from self._look()
-            shown = [*(one.name for one in view.controls), (yield lambda: getattr(self.driver, "url", ""))]
+            shown = [*(one.name for one in self._view.controls), (yield lambda: getattr(self.driver, "url", ""))]
             passed = any(check.casefold() in text.casefold() for text in shown)
         else:
             passed = True if check is None else bool((yield lambda: check(self.driver)))
         return ("done", "") if passed else ("check_failed", "the way is at its end, and the check says no")
 
     def _note(self, one: Executed) -> None:
+        self._doing = None
         self._steps.append(one)
         self._progress(one)
 
@@ -280,36 +332,35 @@ class Executor:
                 return seen
             yield lambda: time.sleep(_PAUSE)
 
-    def _healed(self, act: Act) -> str:
-        """ "Save → Store" where the control in view is called otherwise than the way knows it, else ""."""
-        step, target = act.step, act.target
-        if step is None or step.target is None or target is None or step.item_of or target.id is None:
-            return ""
-        is_new = bool(step.target.name) and bare(step.target.name) not in bare(target.name)
-        return f"{step.target.name} → {target.name}" if is_new else ""
 
-    @staticmethod
-    def _asks_first(act: Act) -> bool:
-        return act.confirm or bool(act.step and act.step.ask_first)
+def _healed(act: Act) -> str:
+    """ "Save → Store" where the control in view is called otherwise than the way knows it, else ""."""
+    step, target = act.step, act.target
+    if step is None or step.target is None or target is None or step.item_of or target.id is None:
+        return ""
+    is_new = bool(step.target.name) and bare(step.target.name) not in bare(target.name)
+    return f"{step.target.name} → {target.name}" if is_new else ""
 
 
-def _told_on(work: Work, answer: Any, fault: ExperienceError | None) -> Call:
-    """Tell `work` what came of its call, also a fault of ours; what it calls next."""
-    return work.send(answer) if fault is None else work.throw(fault)
+def _is_grave(act: Act) -> bool:
+    """True for what is to be asked for first, as the way or the agent wants it."""
+    asked = act.confirm or bool(act.step and act.step.ask_first)
+    name, kind = (act.target.name, act.target.type) if act.target else ("", "")
+    return asked or (act.step is None and needs_consent(act.action, name, kind, act.parameters))
 
 
-def _answer(call: Call) -> tuple[Any, ExperienceError | None]:
+def _answer(call: Call) -> tuple[Any, Exception | None]:
     try:
         return _not_awaited(call()), None
-    except ExperienceError as fault:
+    except Exception as fault:  # noqa: BLE001 - of anybody's driver or callback: the execution tells it
         return None, fault
 
 
-async def _awaited(call: Call) -> tuple[Any, ExperienceError | None]:
+async def _awaited(call: Call) -> tuple[Any, Exception | None]:
     try:
         answer = call()
         return (await answer if isinstance(answer, Awaitable) else answer), None
-    except ExperienceError as fault:
+    except Exception as fault:  # noqa: BLE001 - as in `_answer`
         return None, fault
 
 
@@ -352,12 +403,25 @@ def _signs(screen: Screen) -> list[tuple[str, str, str, object, object]]:
 
 
 def _as_act(answer: Any, view: Screen) -> Act:
-    """What the agent answers: an action, or the mapping of a model (`function`, `id` or `name`, parameters)."""
-    if isinstance(answer, Act):
-        return answer
-    if not isinstance(answer, Mapping):
+    """What the agent answers: an action, or the mapping of a model (`function`, `id` or `name`, parameters).
+
+    Raises:
+        DataError: it names no control in view, or several.
+        UsageError: it is neither.
+    """
+    if not isinstance(answer, (Act, Mapping)):
         raise UsageError(f"an agent answers with actions or mappings, not {answer!r:.60}")
-    return Act.of(answer, [_as_mapping(one) for one in view.controls])
+    try:
+        act = answer if isinstance(answer, Act) else Act.of(answer, view.controls)
+    except UsageError as error:
+        raise DataError(str(error), code="E_TARGET") from error
+    if act.target is None or act.target.id is not None:
+        return act
+    step = ProcedureStep(0, act.action, kind_of(act.action), act.target, act.parameters)
+    found = find(step, view, {one.bare for one in view.controls})
+    if isinstance(found, Miss):
+        raise DataError(found.detail, code="E_TARGET")
+    return replace(act, target=target_of(found))
 
 
 def _as_mapping(control: Control) -> dict[str, Any]:
@@ -381,22 +445,17 @@ def _not_awaited(answer: Any) -> Any:
 
 
 def steps_done(execution: Execution) -> list[dict[str, Any]]:
-    """The actions of an execution as steps that can be remembered."""
-    done = [one for one in execution.steps if one.ok and one.act is not None]
-    return [_as_step(one.act) for one in done if one.act is not None]
+    """The actions of an execution as steps that can be remembered, each with what was in view."""
+    return [_as_step(one.act, one.view) for one in execution.steps if one.ok and one.act is not None]
 
 
-def _as_step(act: Act) -> dict[str, Any]:
+def _as_step(act: Act, view: Screen | None) -> dict[str, Any]:
     target = act.target
     control = {"name": target.name, "type": target.type or None, "within": target.within} if target else {}
-    return {"action_type": act.action, "target_control": control, "parameters": dict(act.parameters)}
-
-
-def nothing_known(task: str, why: str) -> Execution:
-    """The execution of a task for which there is no way."""
-    return Execution(task, "", (), False, "no_way", why)
-
-
-def with_record(execution: Execution, learned: str) -> Execution:
-    """An execution whose healed way was stored under this id."""
-    return replace(execution, learned=learned)
+    shown = [_as_mapping(one) for one in view.controls] if view else []
+    return {
+        "action_type": act.action,
+        "target_control": control,
+        "parameters": dict(act.parameters),
+        "controls": shown,
+    }

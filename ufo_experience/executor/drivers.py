@@ -14,6 +14,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -50,6 +51,8 @@ _ROLES = {  # of the accessibility tree → as logs of desktops call them, too
 }
 _PLACES = ("row", "dialog", "alertdialog", "group", "form", "navigation", "toolbar", "menu", "menubar", "region")
 _HOLDERS = ("cell", "gridcell", "rowheader", "heading", "listitem", "treeitem")  # controls may stand in them
+_LAYOUT = ("group", "form", "region")
+_DIALOGS = ("dialog", "alertdialog")
 _ROWS = ("row", "dialog", "alertdialog")  # named by what stands in them, where nothing else names them
 _FIELDS = ("textbox", "searchbox", "combobox", "spinbutton", "listbox")
 _UNNAMED = ("textbox", "searchbox", "combobox", "spinbutton", "checkbox")  # told although nothing labels them
@@ -64,6 +67,10 @@ _CHOOSE = """function(said) {
   for (const kind of ['input', 'change']) this.dispatchEvent(new Event(kind, {bubbles: true}));
   return true;
 }"""
+
+# What a page holds, None while it is loading: the same twice is a page at rest.
+_EXTENT = """document.readyState === 'complete'
+  ? `${location} ${document.getElementsByTagName('*').length} ${document.body.textContent.length}` : null"""
 
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
@@ -86,14 +93,10 @@ class ChromiumDriver:
     def controls(self) -> list[dict[str, Any]]:
         """The named controls and texts in view, in reading order, once the page is at rest."""
         until, before = time.monotonic() + _SETTLED, None
-        while True:
-            ready = self._value("document.readyState") == "complete"
-            nodes = self._send("Accessibility.getFullAXTree", {})["nodes"]
-            found = controls_of(nodes)
-            if (ready and found == before) or time.monotonic() > until:
-                return found
-            before = found
+        while time.monotonic() < until and (before is None or before != self._value(_EXTENT)):
+            before = self._value(_EXTENT)
             time.sleep(_PAUSE)
+        return controls_of(self._send("Accessibility.getFullAXTree", {})["nodes"])
 
     def do(self, act: Act) -> None:
         """Carry out an action with real input events.
@@ -236,30 +239,59 @@ class UfoDriver:
 
 
 def controls_of(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The controls of an accessibility tree, in reading order, each with the row, group or dialog around it."""
+    """The controls of an accessibility tree, in reading order, each with the row, group or dialog around it.
+
+    A field that nothing labels is called by the text before it in its place, as a reader takes it.
+    """
     by_id = {node["nodeId"]: node for node in nodes}
     found: list[dict[str, Any]] = []
 
-    def walk(node: Mapping[str, Any], within: str, dialog: bool) -> None:
+    def walk(node: Mapping[str, Any], place: _Place) -> None:
         role, name = _said(node, "role"), without_icons(_said(node, "name")).strip()
         if not node.get("ignored"):
-            dialog = dialog or role in ("dialog", "alertdialog")
             if role in _PLACES:
-                within = name or (_text_in(node, by_id) if role in _ROWS else role) or within
-            elif role in _ROLES and len(found) < _MOST and (name or role in _UNNAMED):
-                if role in _FIELDS and name in ("", " ".join(_said(node, "value").split())):
-                    name = within[:_LONGEST]  # nothing labels it, or what is in it does: the row tells which it is
-                found.append(_control(node, role, name, within, dialog, by_id))
+                place = _entered(place, role, name or (_text_in(node, by_id) if role in _ROWS else ""))
+            elif role == "StaticText":
+                place.before[:] = [name]
+            if role in _ROLES and len(found) < _MOST and (name or role in _UNNAMED):
+                found.append(_control(node, role, *_label(node, role, name, place), place.dialog, by_id))
                 if role not in _HOLDERS:
                     return
         for child in node.get("childIds", ()):
             if child in by_id:
-                walk(by_id[child], within, dialog)
+                walk(by_id[child], place)
 
     roots = [node for node in nodes if node.get("parentId") not in by_id]
     for root in roots:
-        walk(root, "", False)
+        walk(root, _Place())
     return [one for one in found if not (one["type"] == "Text" and _is_told(one, found))]
+
+
+def _label(node: Mapping[str, Any], role: str, name: str, place: _Place) -> tuple[str, str]:
+    """What a control is called, and where it stands: not in a row that is made of its label."""
+    if role not in _FIELDS:
+        return name, place.within
+    if name in ("", " ".join(_said(node, "value").split())):  # nothing labels it, or what is in it does
+        name = " ".join(place.before)[:_LONGEST] or place.within[:_LONGEST]
+    return name, place.outer if name in place.within else place.within
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a control stands: what it is called, and what is around it; a dialog or not; the last text in it so far."""
+
+    within: str = ""
+    outer: str = ""
+    is_row: bool = False
+    dialog: bool = False
+    before: list[str] = field(default_factory=list)
+
+
+def _entered(place: _Place, role: str, name: str) -> _Place:
+    """The place inside another; a form or group in a row that nothing names tells less than the row."""
+    is_row = role in _ROWS
+    within = name or (place.within if is_row or (place.is_row and role in _LAYOUT) else role)
+    return _Place(within, place.within, is_row or (place.is_row and not name), place.dialog or role in _DIALOGS)
 
 
 def _control(
@@ -302,8 +334,9 @@ def _below(
 
 
 def _text_in(node: Mapping[str, Any], by_id: Mapping[str, Mapping[str, Any]]) -> str:
-    """The texts under a node, which name a row: "mlopez Maria Lopez". What is in a field changes, and names none."""
-    texts = (_said(one, "name") for one in _below(node, by_id, _FIELDS) if _said(one, "role") == "StaticText")
+    """The texts under a node, which name a row: "mlopez Maria Lopez"; not what a field holds or a button says."""
+    below = _below(node, by_id, (*_FIELDS, "button"))
+    texts = (_said(one, "name") for one in below if _said(one, "role") == "StaticText")
     return " ".join(dict.fromkeys(text for one in texts if (text := without_icons(one).strip())))
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -364,6 +365,10 @@ class ExperienceMemory(Upkeep):
         elif isinstance(found, Retrieval) and task.strip():
             log.unanswered(task, found)
 
+    def _way_of(self, task: str, application: str | None) -> tuple[Retrieval, Guide | None]:
+        found = self.retrieve(task, application=application)
+        return found, self.guide(task, hits=found)
+
     def guide(
         self, task: str, *, application: str | None = None, hits: Sequence[Hit] | None = None, proven_after: int = 0
     ) -> Guide | None:
@@ -406,6 +411,7 @@ class ExperienceMemory(Upkeep):
         check: Callable[..., Any] | str | None = None,
         application: str | None = None,
         progress: Callable[..., None] | None = None,
+        wait: float = 5.0,
     ) -> Execution:
         """Carry out the known way of a task without a model; see `ufo_experience.executor`.
 
@@ -416,15 +422,15 @@ class ExperienceMemory(Upkeep):
             check: says whether the task was done: a function of the driver, or a text that must be on the screen or
                 in the address of the page. A run that it confirms is credited, and a way that was healed is stored as
                 it is now; a way that it refused is not carried out again before it has helped.
+            wait: seconds a control, and an effect, may take to be seen.
         """
         from ufo_experience.executor import Executor
 
-        found = self.retrieve(task, application=application)
-        guide = self.guide(task, hits=found)
+        found, guide = self._way_of(task, application)
         if guide is None:
             return _no_way(task, found)
         with span("execute_procedure") as told:
-            done = Executor(guide, driver, ask=ask, agent=agent, check=check, progress=progress).run()
+            done = Executor(guide, driver, ask=ask, agent=agent, check=check, progress=progress, wait=wait).run()
             told.set(checked=done.checked, healed=bool(done.healed))
         return self._settle_run(done)
 
@@ -432,8 +438,7 @@ class ExperienceMemory(Upkeep):
         """`run` on an event loop; the methods of the driver may be coroutines, as those of `UfoDriver`."""
         from ufo_experience.executor import Executor
 
-        found = await asyncio.to_thread(self.retrieve, task, application=application)
-        guide = await asyncio.to_thread(self.guide, task, hits=found)
+        found, guide = await asyncio.to_thread(self._way_of, task, application)
         if guide is None:
             return _no_way(task, found)
         with span("execute_procedure") as told:
@@ -443,7 +448,7 @@ class ExperienceMemory(Upkeep):
 
     def _settle_run(self, done: Execution) -> Execution:
         """Credit a way that a check has judged; one healed is stored anew. The old one goes, or one that hurt twice."""
-        from ufo_experience.executor import steps_done, with_record
+        from ufo_experience.executor import steps_done
 
         if done.checked is None and not done.heal_failed:
             return done
@@ -454,7 +459,8 @@ class ExperienceMemory(Upkeep):
             self.store.set_status(old.id, trust=Trust.QUARANTINED)
         if not healed:
             return done
-        return with_record(done, self.remember(done.task, steps_done(done), True, old.state.application, "program").id)
+        learned = self.remember(done.task, steps_done(done), True, old.state.application, "program")
+        return replace(done, learned=learned.id)
 
     def report(
         self, what: PromptBlock | Hit | str | Iterable[Hit | str], *, success: bool, session: str | None = None
@@ -557,9 +563,9 @@ class ExperienceMemory(Upkeep):
 
 
 def _no_way(task: str, found: Retrieval) -> Execution:
-    from ufo_experience.executor import nothing_known
+    from ufo_experience.executor import Execution
 
-    return nothing_known(task, found.reason or "no way can be followed")
+    return Execution(task, "", (), False, "no_way", found.reason or "no way can be followed")
 
 
 def _id(one: Hit | Experience | str) -> str:

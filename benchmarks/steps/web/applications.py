@@ -1,8 +1,8 @@
 """Applications from the package index, each on a throw-away project.
 
 Django's administration site (https://www.djangoproject.com), Trac (https://trac.edgewall.org), a ticket system with a
-wiki, Flask-AppBuilder (https://flask-appbuilder.readthedocs.io) with the contacts of its tutorial, and Wagtail
-(https://wagtail.org) with the site of a small society.
+wiki, Flask-AppBuilder (https://flask-appbuilder.readthedocs.io) with the contacts of its tutorial, Wagtail
+(https://wagtail.org) with the site of a small society, and Roundup (https://www.roundup-tracker.org), another tracker.
 """
 
 from __future__ import annotations
@@ -47,6 +47,24 @@ def _start_site(name: str, package: str, module: str) -> WebServer:
     if done.returncode:
         raise ServiceError(f"{name}: {done.stderr.strip()[-300:]}", code="E_NO_APPLICATION")
     return WebServer(name, folder, database, [*command, "serve", "{port}"])
+
+
+def start_roundup() -> WebServer:
+    """A fresh tracker in which everybody may do everything, served on the loopback.
+
+    Raises:
+        ServiceError: Roundup is not installed.
+        ServiceError: the tracker could not be made, or the server did not start.
+    """
+    if find_spec("roundup") is None:
+        raise missing_extra("roundup", "bench-web")
+    folder = temporary_folder()
+    home = Path(folder.name) / _NAME
+    command = [sys.executable, "-m", "benchmarks.steps.web.roundup_site", str(home)]
+    done = subprocess.run([*command, "prepare"], capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode:
+        raise ServiceError(f"Roundup: {done.stderr.strip()[-300:]}", code="E_NO_APPLICATION")
+    return WebServer("Roundup", folder, home / "db" / "db", [*command, "serve", "{port}"])
 
 
 _NAME = "project"

@@ -16,7 +16,13 @@ from benchmarks.steps.browser import Browser
 from benchmarks.steps.desktop import command_of
 from benchmarks.steps.environment import Command, Observation, Reply
 from benchmarks.steps.web.accessibility import AccessiblePage
-from benchmarks.steps.web.applications import start_django_admin, start_fab, start_trac, start_wagtail
+from benchmarks.steps.web.applications import (
+    start_django_admin,
+    start_fab,
+    start_roundup,
+    start_trac,
+    start_wagtail,
+)
 from benchmarks.steps.web.server import Rows, WebServer
 from ufo_experience.errors import UsageError
 
@@ -78,6 +84,9 @@ APPLICATIONS: Mapping[str, WebApplication] = {
             "auth_user_groups",
             "auth_group_permissions",
         ),
+    ),
+    "roundup": WebApplication(
+        "Roundup", start_roundup, ("_issue", "_keyword", "_user", "_msg", "_priority", "_status", "issue_keyword")
     ),
 }
 
