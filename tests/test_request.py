@@ -162,3 +162,16 @@ def test_tokens_are_estimated_high():
     """A third of the bytes, digits dearer."""
     assert 4 <= estimate_tokens("Send an email") <= 7
     assert estimate_tokens("2024") > estimate_tokens("abcd")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Maria Lopez has left for good, remove the account", ["Maria Lopez"]),
+        ("We are done. Renée Müller will be away", ["Renée Müller"]),
+        ("Open Inbox and tidy it up", ["Inbox"]),
+        ("The Annex page is broken", ["Annex"]),
+    ],
+)
+def test_a_name_that_begins_a_sentence_is_told_from_a_verb_by_what_follows_it(text, names):
+    assert [value.text for value in Request.parse(text).values] == names

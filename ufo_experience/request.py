@@ -96,6 +96,9 @@ _QUOTES = " \t\"'‘’`" + _MARKS
 _PIECE = re.compile(r"[^\s,;:!?()\[\]\"“”<>\u3000-\u9fff]+")
 _NAME = re.compile(r"[^\W\d_A-Z]*[A-Z][\w'’&.+-]*|[^\W_]*(?:_/?|/)\w[\w./-]*|\w+\.\w[\w.]*")
 _GENITIVE = re.compile(r"['’]s$")
+_SUBJECT = re.compile(  # "Tom Kent has left" begins with a name, "Open Excel and save" with a verb
+    rf"(?!(?i:{_DATA['tells_about']})\b)[^\W\d_a-z][\w'’-]+(?: [^\W\d_a-z][\w'’.-]+)+ (?:{_DATA['predicates']})\b"
+)
 _NO_NAMES = frozenset(_DATA["no_names"].split())
 _PRODUCTS = frozenset(_DATA["products"].split())
 
@@ -300,7 +303,7 @@ def _value(match: re.Match[str]) -> Value:
 
 
 class _Names:
-    """The names of a text: capitals, but not of a sentence's first word, of products and of the application."""
+    """The names of a text: capitals, but not of products, of the application, and of a verb that begins a sentence."""
 
     def __init__(self, text: str, application: str | None) -> None:
         self._text = text
@@ -326,7 +329,7 @@ class _Names:
         if not _NAME.fullmatch(core) or core.lower().replace("’", "'") in _NO_NAMES or core.lower() in self._ordinary:
             return False
         ordinary_word = core.isalpha() and not (core.isupper() and len(core) > 1)  # "Open", but not "GIMP"
-        return not ordinary_word or not self._begins_sentence(at)
+        return not ordinary_word or not self._begins_sentence(at) or _SUBJECT.match(self._text, at) is not None
 
     def _begins_sentence(self, at: int) -> bool:
         gap = at
