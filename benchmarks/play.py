@@ -7,6 +7,8 @@ A player, a person, a program or a language model, is told a task and what is on
     curl -s localhost:8901/act -d '[{"do": "click", "name": "Settings"}, {"do": "type", "id": 12, "text": "Ada"}]'
     curl -s localhost:8901/done -d ''                          "I am done": the next task comes
     python -m benchmarks play --plan plan.jsonl --db STORE --results taken.jsonl --obedient
+    python -m benchmarks play --plan plan.jsonl --db STORE --judge-questions FILE   what a judge would be asked
+    python -m benchmarks play --plan plan.jsonl --db STORE --results ada.jsonl --judge-answers FILE
     python -m benchmarks play --report ada.jsonl bob.jsonl     the table
 
 A line of the plan is `{"task": "web/trac/wish", "arm": "similar", "seed": 1}`; `goal` takes the place of the task's own
@@ -20,8 +22,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -30,9 +34,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.page import table
+from benchmarks.retrieval.by_file import Questions, answers
 from benchmarks.steps.browser import Browser
 from benchmarks.steps.environment import Command
-from benchmarks.steps.web import WebTask
+from benchmarks.steps.web import WebTask, web_families
+from benchmarks.steps.web.web_task import APPLICATIONS
+from tests.openai_stub import OpenAIStub
 from ufo_experience import ExperienceMemory
 from ufo_experience.controls import bare
 from ufo_experience.errors import ExperienceError, UsageError
@@ -41,6 +48,7 @@ from ufo_experience.integrations.recorder import Recorder
 from ufo_experience.procedure.acts import Act, is_item_of, target_of
 from ufo_experience.procedure.screen import Control, read_screen
 from ufo_experience.prompt.block import parse_block
+from ufo_experience.settings import Settings
 
 FIRST, OFF = "first", "off"
 MOST_CALLS = 40  # of a trial; then it ends
@@ -322,17 +330,48 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--obedient", action="store_true", help="the player is a program that takes each word it is told"
     )
+    parser.add_argument("--judge-questions", type=Path, metavar="FILE", help="write what a judge would be asked")
+    parser.add_argument(
+        "--judge-answers", type=Path, metavar="FILE", help="the judge's answers, as `retrieval` has them"
+    )
     parser.add_argument("--report", type=Path, nargs="+", help="results to make the table of")
     given = parser.parse_args(arguments)
     if given.report:
         lines = [line for path in given.report for line in path.read_text(encoding="utf-8").splitlines()]
         print(report_of([json.loads(line) for line in lines]))
         return
-    if not (given.plan and given.db and given.results):
-        raise UsageError("give --plan, --db and --results, or --report")
-    with Browser() as browser:
-        game = Game(given.plan, given.results, browser, ExperienceMemory.open(given.db))
+    if not (given.plan and given.db and (given.results or given.judge_questions)):
+        raise UsageError("give --plan, --db and --results (or --judge-questions), or --report")
+    if given.judge_questions:
+        asked = Questions()
+        with _judged_by(asked) as judge:
+            ask(given.plan, ExperienceMemory.open(given.db, settings=Settings(judge=judge)))
+        asked.write(given.judge_questions)
+        return
+    chat = answers(given.judge_answers) if given.judge_answers else None
+    with Browser() as browser, _judged_by(chat) as judge:
+        game = Game(given.plan, given.results, browser, ExperienceMemory.open(given.db, settings=Settings(judge=judge)))
         if given.obedient:
             game.obey()
         else:
             serve(game, given.port)
+
+
+def ask(plan: Path, memory: ExperienceMemory) -> None:
+    """Ask memory of every task of a plan, and play none."""
+    families = web_families()
+    for line in map(json.loads, plan.read_text(encoding="utf-8").splitlines()):
+        family = families[line["task"].removeprefix("web/")]
+        goal = family.filled(line.get("goal") or family.goal, line["seed"])
+        memory.retrieve(goal, application=APPLICATIONS[family.application].name)
+
+
+@contextmanager
+def _judged_by(chat: Callable[[dict[str, Any]], object] | None) -> Iterator[str]:
+    """Have a server on this machine be the chat model that judges; None: nobody judges."""
+    if chat is None:
+        yield "off"
+        return
+    with OpenAIStub(chat=chat) as stub:
+        os.environ |= {"OPENAI_BASE_URL": stub.url, "OPENAI_API_KEY": "none"}
+        yield "openai:by-file"

@@ -29,27 +29,43 @@ NO_ANSWER = ""
 @contextmanager
 def asking(path: Path) -> Iterator[OpenAIJudge]:
     """Say no to every question, and write all of them: in no order that tells which have an answer."""
-    asked: dict[str, dict[str, Any]] = {}
-
-    def note(body: dict[str, Any]) -> object:
-        if body["messages"]:
-            asked[question_id(body)] = {"id": question_id(body), "messages": body["messages"]}
-        return {"same": []}
-
-    with _judge(note) as judge:
+    asked = Questions()
+    with _judge(asked) as judge:
         yield judge
-    lines = [json.dumps(one, ensure_ascii=False) for _, one in sorted(asked.items())]
-    random.Random(0).shuffle(lines)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    asked.write(path)
 
 
 @contextmanager
 def answering(path: Path) -> Iterator[OpenAIJudge]:
     """Answer every question from the file."""
+    with _judge(answers(path)) as judge:
+        yield judge
+
+
+class Questions:
+    """A chat model that says no to every question and keeps it."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, dict[str, Any]] = {}
+
+    def __call__(self, body: dict[str, Any]) -> object:
+        """Answer a question."""
+        if body["messages"]:
+            self._asked[question_id(body)] = {"id": question_id(body), "messages": body["messages"]}
+        return {"same": []}
+
+    def write(self, path: Path) -> None:
+        """Write every question once."""
+        lines = [json.dumps(one, ensure_ascii=False) for _, one in sorted(self._asked.items())]
+        random.Random(0).shuffle(lines)
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def answers(path: Path) -> Callable[[dict[str, Any]], object]:
+    """A chat model that answers from a file."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     said = {row["id"]: row["text"] if "text" in row else json.dumps({"same": row["same"]}) for row in rows}
-    with _judge(lambda body: said.get(question_id(body), NO_ANSWER)) as judge:
-        yield judge
+    return lambda body: said.get(question_id(body), NO_ANSWER)
 
 
 def question_id(body: dict[str, Any]) -> str:
