@@ -50,7 +50,9 @@ def test_requests_that_differ_in_a_login_are_one_task_and_in_another_word_two(me
         remember(memory, "Users", "Lock", task=f"Lock the account of {login}", session=login)
     for thing in ("page", "chart"):
         remember(memory, "File", "Print", task=f"Print the {thing}", session=thing)
-    assert sorted(len(known["runs"]) for known in procedures(memory)) == [1, 1, 2]
+    for person in ("Tom Kent", "Ada Byron"):
+        remember(memory, "Edit", "Save", task=f"{person} has a new phone number at home", session=person)
+    assert sorted(len(known["runs"]) for known in procedures(memory)) == [1, 1, 2, 2]
 
 
 def test_requests_that_are_joined_are_of_one_procedure(memory):
