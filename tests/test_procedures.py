@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.retrieval import sets
 from tests.cli_runner import invoke
 from ufo_experience import ExperienceMemory
 
@@ -48,7 +49,22 @@ def test_requests_that_differ_in_a_login_are_one_task_and_in_another_word_two(me
         remember(memory, "Users", "Lock", task=f"Lock the account of {login}", session=login)
     for thing in ("page", "chart"):
         remember(memory, "File", "Print", task=f"Print the {thing}", session=thing)
-    assert sorted(len(known["runs"]) for known in procedures(memory)) == [1, 1, 2]
+    for person in ("Tom Kent", "Ada Byron"):
+        remember(memory, "Edit", "Save", task=f"{person} has a new phone number at home", session=person)
+    assert sorted(len(known["runs"]) for known in procedures(memory)) == [1, 1, 2, 2]
+
+
+def test_requests_that_are_joined_are_of_one_procedure(memory):
+    """An author wrote requests for records and twins to mislead; what was never one procedure is never one task."""
+    whole = sets.author("c")
+    texts = {one.id: one.text for one in (*whole.corpus, *whole.queries)}
+    ids = {remember(memory, "New", "Send", task=text, application=None, session=id): id for id, text in texts.items()}
+    joined = [{ids[run["id"]] for run in known["runs"]} for known in procedures(memory)]
+    asked = {query: texts for texts in joined for query in texts & whole.relevant.keys()}
+    records = {one.id for one in whole.corpus}
+    same = {query: texts & records for query, texts in asked.items() if texts & records}
+    assert len(same) > 10
+    assert all(known <= {*whole.relevant[query]} for query, known in same.items())
 
 
 def test_a_hundred_runs_of_ten_tasks_are_ten_procedures(memory):

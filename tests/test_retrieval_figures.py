@@ -12,8 +12,6 @@ from benchmarks.retrieval.by_file import answering
 from benchmarks.retrieval.run import ErringJudge, measure
 from tests.builders import a_record_of, memory_of
 from tools.make_thesaurus import compiled, written_lines
-from ufo_experience.request import Request
-from ufo_experience.retrieve.tasks import task_key
 
 LEAST_RIGHT = {"c": 0.60, "e": 0.60, "j": 0.45}
 
@@ -37,22 +35,6 @@ def test_what_the_default_threshold_serves_holds_for_some_requests(author, right
     assert found.mean("twins") <= 0.14
     assert found.mean("strangers") <= 0.04
     assert found.mean("order") >= found.mean("bm25") - 0.01
-
-
-def test_requests_that_are_one_task_with_a_record_are_of_its_procedure():
-    """Ten authors wrote twins to mislead; what differs in values alone is served whatever its score."""
-    right = 0
-    for author in sets.AUTHORS:
-        whole = sets.author(author)
-        for one in whole.queries:
-            same = [known.id for known in whole.corpus if _task(known.text) == _task(one.text)]
-            assert {*same} <= {*whole.relevant.get(one.id, {})}, one.text
-            right += len(same)
-    assert right > 200
-
-
-def _task(text: str) -> str:
-    return task_key(Request.parse(text))
 
 
 def test_a_judge_that_is_right_finds_nearly_all_and_answers_no_stranger():

@@ -183,7 +183,8 @@ class Binding:
     def _serve(self, one: _Unexplained) -> None:
         """Bind a text to the value that stands for the one it bore."""
         new = self._values.pairing.values.get(one.value)
-        if new is None:
+        is_same_option = new is not None and one.what == "option" and new.casefold() == one.value
+        if new is None or (is_same_option and not self._is_fixed(one)):
             self._leave_open(one)
         elif new.casefold() != one.value:
             step = _without(self._steps[one.place], one.what)
