@@ -405,9 +405,9 @@ def test_an_answer_of_the_agent_that_names_nothing_in_view_ends_the_run_with_wha
 def test_an_agent_that_types_what_is_there_already_has_not_done_the_task(memory):
     """The run goes on, or ends with a reason."""
     pages = Pages(Editor="Zephyr")
-    done = memory.run(
-        NEW, pages, ask=yes, agent=lambda c, s: [{"function": "type", "name": "Note", "text": ""}], wait=0.0
-    )
+    pages.form["Note"] = "here"
+    same = {"function": "type", "name": "Note", "text": "here"}
+    done = memory.run(NEW, pages, ask=yes, agent=lambda controls, stop: [same], wait=0.0)
     assert (done.reached, pages.form["Send"]) == (False, 0)
 
 
