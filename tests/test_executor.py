@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -222,7 +223,7 @@ def test_a_check_is_also_a_part_of_the_address(memory):
 def test_nothing_is_healed_that_is_to_be_asked_for_first(memory):
     """Another name on the button that sends is another button."""
     pages = Pages(Send="Deliver")
-    done = memory.run(NEW, pages, ask=yes)
+    done = memory.run(NEW, pages, ask=yes, wait=0.0)
     assert (done.reached, done.reason, pages.form["Send"]) == (False, "target_missing", 0)
 
 
@@ -238,7 +239,7 @@ def test_where_the_screen_disagrees_the_agent_acts_and_the_way_goes_on(memory, a
         return [answer]
 
     pages = Pages(Editor="A box to tick", Note="Remark")
-    done = memory.run(NEW, pages, ask=yes, agent=agent)
+    done = memory.run(NEW, pages, ask=yes, agent=agent, wait=0.0)
     assert asked[0] == "target_missing"
     assert [one.by for one in done.steps][:3] == ["way", "way", "agent"]
     assert done.calls >= 1
@@ -247,10 +248,10 @@ def test_where_the_screen_disagrees_the_agent_acts_and_the_way_goes_on(memory, a
 def test_an_agent_that_knows_nothing_ends_the_run_with_the_reason(memory):
     """And it may not do what is to be asked for first by itself."""
     pages = Pages(Editor="Zephyr", Note="Quartz", Remember="Marble", Send="Wobble")
-    silent = memory.run(NEW, pages, ask=yes, agent=lambda controls, stop: None)
+    silent = memory.run(NEW, pages, ask=yes, agent=lambda controls, stop: None, wait=0.0)
     assert (silent.reason, silent.calls) == ("unexpected_screen", 1)
     rash = memory.run(
-        NEW, Pages(Editor="Zephyr", Note="Quartz"), agent=lambda c, s: [{"function": "click", "name": "Send"}]
+        NEW, Pages(Editor="Zephyr", Note="Quartz"), agent=lambda c, s: [{"function": "click", "name": "Send"}], wait=0.0
     )
     assert rash.reason == "refused"
 
@@ -288,3 +289,146 @@ def test_asynchronous_drivers_are_awaited_by_arun_alone(memory):
         memory.run(NEW, UfoDriver(dispatcher))
     done = asyncio.run(memory.arun(NEW, UfoDriver(dispatcher), ask=yes))
     assert (done.reached, dispatcher.pages.form["Send"]) == (True, 1)
+
+
+@pytest.mark.parametrize("fault", [ServiceError("gone"), RuntimeError("no such target"), KeyboardInterrupt()])
+@pytest.mark.parametrize("place", range(6))
+@pytest.mark.parametrize("done_before", [False, True])
+def test_a_run_that_breaks_off_at_any_step_tells_what_was_done(memory, place, fault, done_before):
+    """Killed before or after the action took place: the step nobody saw the end of is the last, and not called done."""
+
+    class Killed(Pages):
+        """Its driver dies with one action, and answers nothing from then on."""
+
+        dead_now = False
+
+        def controls(self) -> list[dict[str, Any]]:
+            """What is in view."""
+            if self.dead_now:
+                raise fault
+            return super().controls()
+
+        def do(self, act: Act) -> None:
+            """Carry out an action, or die."""
+            self.dead_now = len(self.done) == place
+            if done_before or not self.dead_now:
+                super().do(act)
+            if self.dead_now:
+                raise fault
+
+    pages = Killed()
+    done = memory.run(NEW, pages, ask=yes, check="sent 1")
+    assert (done.reached, done.checked) == (False, None)
+    assert done.reason == ("interrupted" if isinstance(fault, KeyboardInterrupt) else "failed")
+    assert [one.ok for one in done.steps] == [True] * place + [False]
+    assert len(pages.done) == place + done_before
+    assert memory.store.get(done.procedure).usage.hurt == 0
+
+
+def test_a_browser_that_died_does_not_count_against_a_healing(memory):
+    """Only a control without an effect, or a check, does."""
+
+    class Gone(Pages):
+        """Dies at the button of another name."""
+
+        def do(self, act: Act) -> None:
+            """Die at one."""
+            super().do(act)
+            if act.target and act.target.name == "Keep":
+                self.page = ""
+
+        def controls(self) -> list[dict[str, Any]]:
+            """What is in view."""
+            if not self.page:
+                raise ServiceError("gone")
+            return super().controls()
+
+    done = memory.run(NEW, Gone(Remember="Keep"), ask=yes)
+    assert (done.healed, done.heal_failed, memory.store.get(done.procedure).usage.hurt) == (1, False, 0)
+
+
+def test_a_control_that_comes_late_is_waited_for(memory):
+    """A page shows itself while it is still loading."""
+
+    class Slow(Pages):
+        """Looks three times before the form is there."""
+
+        looks = 0
+
+        def controls(self) -> list[dict[str, Any]]:
+            """What is in view."""
+            self.looks += self.page in PEOPLE
+            shown = super().controls()
+            return shown if self.looks > 3 else [one for one in shown if one["name"] != "Editor"]
+
+    assert memory.run(NEW, Slow(), ask=yes).stopped == "done"
+
+
+def test_an_agent_stands_in_for_the_last_step_and_the_way_is_stored_as_it_is_now(memory):
+    """It is told which step is missing, and somebody allows what stands in for it; the next run needs no agent."""
+    asked: list[str] = []
+
+    def ask(act: Act) -> bool:
+        asked.append(act.target.name if act.target else "")
+        return True
+
+    def agent(controls: list[dict[str, Any]], stop: Any) -> list[Act]:
+        (button,) = [one for one in controls if one["name"] == "Dispatch"]
+        return [replace(stop.act, target=Target("Dispatch", "Button", "", button["id"]))]
+
+    done = memory.run(NEW, Pages(Send="Dispatch"), ask=ask, agent=agent, check="sent 1", wait=0.0)
+    assert (done.stopped, done.calls, done.steps[-1].by, done.steps[-1].healed) == (
+        "done",
+        1,
+        "agent",
+        "Send → Dispatch",
+    )
+    assert asked == ["Dispatch"]
+    again = memory.run(TASK.format("tkent", "third"), Pages(Send="Dispatch"), ask=yes, check="sent 1", wait=0.0)
+    assert (again.stopped, again.calls) == ("done", 0)
+
+
+def test_what_stands_in_for_a_step_to_ask_for_first_is_asked_for_whatever_it_is_called(memory):
+    """A harmless name does not make it harmless."""
+    pages = Pages(Send="Fine")
+    done = memory.run(NEW, pages, agent=lambda c, s: [{"function": "click", "name": "Fine"}], wait=0.0)
+    assert (done.reason, pages.form["Send"]) == ("refused", 0)
+
+
+def test_an_answer_of_the_agent_that_names_nothing_in_view_ends_the_run_with_what_was_done(memory):
+    """A model makes up a name."""
+    made_up = {"function": "click", "name": "Warp drive"}
+    done = memory.run(NEW, Pages(Editor="Zephyr", Note="Quartz"), ask=yes, agent=lambda c, s: [made_up], wait=0.0)
+    assert (done.reached, done.reason, len(done.steps)) == (False, "unexpected_screen", 2)
+    assert "Warp drive" in done.detail
+
+
+def test_an_agent_that_types_what_is_there_already_has_not_done_the_task(memory):
+    """The run goes on, or ends with a reason."""
+    pages = Pages(Editor="Zephyr")
+    pages.form["Note"] = "here"
+    same = {"function": "type", "name": "Note", "text": "here"}
+    done = memory.run(NEW, pages, ask=yes, agent=lambda controls, stop: [same], wait=0.0)
+    assert (done.reached, pages.form["Send"]) == (False, 0)
+
+
+def test_a_run_follows_the_way_that_a_dry_run_shows(tmp_path):
+    """A task that is word for word the same but for served values is surer than its score."""
+    task = "{} has left us; keep what is known, but nobody may get in with it"
+    with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        steps = [link("Users", "navigation"), link("Tom Kent"), click("Remember")]
+        memory.remember(task.format("tkent"), steps, True, "App", "program", session="run")
+        asked = task.format("mlopez")
+        assert not memory.retrieve(asked)
+        assert memory.guide(asked) is not None
+        assert memory.run(asked, Pages()).stopped == "done"
+
+
+def test_a_request_that_begins_with_a_name_is_bound_to_another(tmp_path):
+    """Nothing tells the first word of a sentence from a name, but that both begin with another before a name."""
+    task = '{} has a new nickname: "{}"'
+    steps = [link("Users", "navigation"), click("Edit", within="tkent Tom Kent"), fill("Note", "tommy-k")]
+    memory = memory_of(tmp_path / "db", (task.format("Tom Kent", "tommy-k"), steps))
+    guide = memory.guide(task.format("Maria Lopez", "mary-lo"))
+    assert guide is not None
+    assert (guide.uncovered, guide.procedure.steps[1].row_of) == ((), "Maria Lopez")

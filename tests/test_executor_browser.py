@@ -44,6 +44,13 @@ ASKED = {  # the tasks of docs/run.md → what is on the screen at the end
 MIXED = """<html><body><h2><a href="#one">Report one</a></h2><p>Ready</p>
 <label>Size <select><option>S<option>L</select></label></body></html>"""
 
+FORM = """<html><body><table>
+<tr><th>Priority</th><td><select><option>low<option>high</select></td>
+<th>Assigned To</th><td><input></td></tr>
+<tr><td colspan=4><input type=submit value="Submit New Entry"></td></tr>
+<tr><td><a href="#t">tkent</a></td><td>Tom Kent</td><td><form><button>retire</button></form></td></tr>
+</table><a href="#f">File \u25be</a></body></html>"""
+
 
 @pytest.fixture
 def page(tmp_path: Path) -> str:
@@ -96,6 +103,16 @@ def test_controls_in_headings_are_seen_and_a_list_is_chosen_from_however_it_was_
     size = next(one for one in driver.controls() if one["name"] == "Size")
     driver.do(Act("type", Target("Size", "ComboBox", "", size["id"]), {"text": "L"}))
     assert next(one for one in driver.controls() if one["name"] == "Size")["value"] == "L"
+
+
+def test_fields_are_called_as_a_reader_calls_them_and_rows_by_their_data(tmp_path, browser):
+    """By the text before them where nothing labels them; a form row is no row of data, and a button names none."""
+    (tmp_path / "form.html").write_text(FORM, encoding="utf-8")
+    browser.get((tmp_path / "form.html").as_uri())
+    found = {one["name"]: one for one in SeleniumDriver(browser).controls()}
+    assert {"Priority", "Assigned To", "File"} <= found.keys()
+    places = {name: found[name]["within"] for name in ("Priority", "Assigned To", "Submit New Entry", "retire")}
+    assert places == {"Priority": "", "Assigned To": "", "Submit New Entry": "", "retire": "tkent Tom Kent"}
 
 
 def test_playwright(tmp_path, page):

@@ -28,6 +28,7 @@ from ufo_experience.procedure.render import phrase
 from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import ProcedureStep, Target
 from ufo_experience.request import find_whole
+from ufo_experience.telemetry import span
 
 __all__ = ["Driver", "Executed", "Execution", "Executor", "PlaywrightDriver", "SeleniumDriver", "Target", "UfoDriver"]
 
@@ -144,24 +145,26 @@ class Executor:
             UsageError: the driver's methods are coroutines: use `arun`.
         """
         work = self._work()
-        try:
-            call = next(work)
-            while True:
-                call = self._told_on(work, *_answer(call))
-        except StopIteration as end:
-            return self._ended(*end.value)
-        except KeyboardInterrupt:
-            return self._ended("interrupted", "by hand")
+        with span("execute_procedure") as told:
+            try:
+                call = next(work)
+                while True:
+                    call = self._told_on(work, *_answer(call))
+            except StopIteration as end:
+                return self._ended(told, *end.value)
+            except KeyboardInterrupt:
+                return self._ended(told, "interrupted", "by hand")
 
     async def arun(self) -> Execution:
         """The same on an event loop; the methods of the driver may be coroutines."""
         work = self._work()
-        try:
-            call = next(work)
-            while True:
-                call = self._told_on(work, *await _awaited(call))
-        except StopIteration as end:
-            return self._ended(*end.value)
+        with span("execute_procedure") as told:
+            try:
+                call = next(work)
+                while True:
+                    call = self._told_on(work, *await _awaited(call))
+            except StopIteration as end:
+                return self._ended(told, *end.value)
 
     def _told_on(self, work: Work, answer: Any, fault: Exception | None) -> Call:
         """Tell `work` what came of its call; what it calls next."""
@@ -171,7 +174,7 @@ class Executor:
         known = isinstance(fault, ExperienceError)
         return work.throw(fault if known else ServiceError(f"{type(fault).__name__}: {fault}", code="E_DRIVER"))
 
-    def _ended(self, reason: str, detail: str) -> Execution:
+    def _ended(self, told: Any, reason: str, detail: str) -> Execution:
         if self._doing is not None:
             detail += f"; whether this was done nobody saw: {self._doing.text}"
             self._note(self._doing)
@@ -179,7 +182,9 @@ class Executor:
         checked = {"done": True if self._check is not None else None, "check_failed": False}.get(reason)
         reached, steps = reason == "done", tuple(self._steps)
         error = None if reached else self._error
-        return Execution(way.request, way.id, steps, reached, reason, detail, self._calls, checked, error=error)
+        done = Execution(way.request, way.id, steps, reached, reason, detail, self._calls, checked, error=error)
+        told.set(checked=done.checked, healed=bool(done.healed))
+        return done
 
     # ---- the loop
 

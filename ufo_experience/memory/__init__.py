@@ -47,7 +47,7 @@ from ufo_experience.telemetry import span
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ufo_experience.executor import Driver, Execution
+    from ufo_experience.executor import Driver, Execution, Executor
     from ufo_experience.ingest import IngestReport
     from ufo_experience.procedure.guide import Guide
     from ufo_experience.prompt.builder import Format, PromptBlock
@@ -424,27 +424,25 @@ class ExperienceMemory(Upkeep):
                 it is now; a way that it refused is not carried out again before it has helped.
             wait: seconds a control, and an effect, may take to be seen.
         """
-        from ufo_experience.executor import Executor
-
-        found, guide = self._way_of(task, application)
-        if guide is None:
-            return _no_way(task, found)
-        with span("execute_procedure") as told:
-            done = Executor(guide, driver, ask=ask, agent=agent, check=check, progress=progress, wait=wait).run()
-            told.set(checked=done.checked, healed=bool(done.healed))
-        return self._settle_run(done)
+        options = {"ask": ask, "agent": agent, "check": check, "progress": progress, "wait": wait}
+        way, why = self._executor(task, driver, application, options)
+        return self._settle_run(way.run()) if way else why
 
     async def arun(self, task: str, driver: Driver, *, application: str | None = None, **options: Any) -> Execution:
         """`run` on an event loop; the methods of the driver may be coroutines, as those of `UfoDriver`."""
-        from ufo_experience.executor import Executor
+        way, why = await asyncio.to_thread(self._executor, task, driver, application, options)
+        return await asyncio.to_thread(self._settle_run, await way.arun()) if way else why
 
-        found, guide = await asyncio.to_thread(self._way_of, task, application)
-        if guide is None:
-            return _no_way(task, found)
-        with span("execute_procedure") as told:
-            done = await Executor(guide, driver, **options).arun()
-            told.set(checked=done.checked, healed=bool(done.healed))
-        return await asyncio.to_thread(self._settle_run, done)
+    def _executor(
+        self, task: str, driver: Driver, application: str | None, options: Mapping[str, Any]
+    ) -> tuple[Executor | None, Execution]:
+        """What carries out the known way of a task, None where there is none; and what is told then."""
+        from ufo_experience.executor import Execution, Executor
+
+        found = self._near(task, application)
+        guide = self.guide(task, hits=found)
+        why = Execution(task, "", (), False, "no_way", found.reason or "no way can be followed")
+        return Executor(guide, driver, **options) if guide else None, why
 
     def _settle_run(self, done: Execution) -> Execution:
         """Credit a way that a check has judged; one healed is stored anew. The old one goes, or one that hurt twice."""
@@ -560,12 +558,6 @@ class ExperienceMemory(Upkeep):
         """What tends to work in this state, by action; advice, never a decision. See `ranker.recommend`."""
         hits = self.query(state, k=k_records)
         return recommend([hit.experience for hit in hits], k_actions=k_actions)
-
-
-def _no_way(task: str, found: Retrieval) -> Execution:
-    from ufo_experience.executor import Execution
-
-    return Execution(task, "", (), False, "no_way", found.reason or "no way can be followed")
 
 
 def _id(one: Hit | Experience | str) -> str:
