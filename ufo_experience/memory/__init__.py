@@ -365,10 +365,6 @@ class ExperienceMemory(Upkeep):
         elif isinstance(found, Retrieval) and task.strip():
             log.unanswered(task, found)
 
-    def _way_of(self, task: str, application: str | None) -> tuple[Retrieval, Guide | None]:
-        found = self.retrieve(task, application=application)
-        return found, self.guide(task, hits=found)
-
     def guide(
         self, task: str, *, application: str | None = None, hits: Sequence[Hit] | None = None, proven_after: int = 0
     ) -> Guide | None:
@@ -439,7 +435,7 @@ class ExperienceMemory(Upkeep):
         """What carries out the known way of a task, None where there is none; and what is told then."""
         from ufo_experience.executor import Execution, Executor
 
-        found = self._near(task, application)
+        found = self.retrieve(task, application=application)
         guide = self.guide(task, hits=found)
         why = Execution(task, "", (), False, "no_way", found.reason or "no way can be followed")
         return Executor(guide, driver, **options) if guide else None, why
