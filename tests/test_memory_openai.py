@@ -50,7 +50,7 @@ def test_a_key_makes_openai_the_embedder_of_a_new_store(stub, tmp_path):
     assert found[0].score > 0.9
 
 
-def test_a_question_over_vectors_is_answered_by_faiss(stub, tmp_path):
+def test_a_question_over_vectors_is_answered_by_faiss(stub, tmp_path, monkeypatch):
     """By the library, in a process that only asks; and the library opens the file that `index` wrote."""
     faiss = pytest.importorskip("faiss")
     memory = open_memory(tmp_path / "db")
@@ -58,15 +58,18 @@ def test_a_question_over_vectors_is_answered_by_faiss(stub, tmp_path):
     memory.index()
     index = faiss.read_index(str(tmp_path / "db" / ".index" / "vectors.faiss"))
     assert (index.ntotal, index.d) == (len(memory.list()), 1536)
+    monkeypatch.setenv("UFO_EXPERIENCE_JUDGE", "off")
     code = (
         "import sys; from ufo_experience import ExperienceMemory\n"
-        "found = ExperienceMemory.open(sys.argv[1], judge='off').retrieve(sys.argv[2])\n"
-        "print(found[0].ranked_by, 'faiss' in sys.modules)"
+        "memory = ExperienceMemory.open(sys.argv[1])\n"
+        "memory.retrieve(sys.argv[2])  # on a busy machine loading the client may take its five seconds\n"
+        "found = memory.retrieve(sys.argv[2])\n"
+        "print(found.degraded, 'faiss' in sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "db"), TASK], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["fused", "True"]
+    assert done.stdout.split() == ["None", "True"]
 
 
 def test_an_unchanged_text_is_never_embedded_twice(stub, tmp_path):

@@ -23,7 +23,7 @@ def test_what_the_default_threshold_serves_holds(author):
     found = measure(sets.author(author))
     assert found.mean("right") >= LEAST_RIGHT[author]
     assert found.mean("twins") <= 0.14
-    assert found.mean("strangers") <= 0.03
+    assert found.mean("strangers") <= 0.04
     assert found.mean("order") >= found.mean("bm25") - 0.01
 
 
