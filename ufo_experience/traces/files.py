@@ -25,6 +25,7 @@ from typing import IO, Any
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem
 from ufo_experience.traces.lines import first_text, first_values, open_regular
+from ufo_experience.traces.values import Row, as_dict, as_list
 
 # A folder with one of these files is one source; more files may belong to it.
 _FOLDERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -70,10 +71,14 @@ class Found:
         return first_values(self.path)
 
     @property
-    def first(self) -> dict[str, Any]:
+    def first(self) -> Row:
         """The first value if it is an object, else an empty one."""
-        value = next(iter(self.values), None)
-        return value if isinstance(value, dict) else {}
+        return as_dict(next(iter(self.values), None))
+
+    @property
+    def rows(self) -> list[Row]:
+        """The objects among the first values, and in those that are lists."""
+        return [Row(row) for value in self.values for row in as_list(value)[:5] if isinstance(row, dict)]
 
     @property
     def is_archive(self) -> bool:

@@ -50,7 +50,7 @@ def listed_controls(
         one, (name, kind) = as_dict(item), named(item)
         mark = next((as_name(one[key]) for key in label if key in one), "" if label else str(number))
         states = (state if isinstance(state := one.get(key), bool) else None for key in ("dialog", "checked"))
-        within = as_name(one.get("within")) or None
+        within = one.name("within") or None
         found.append(ListedControl(mark, name[:_NAME_LENGTH], kind[:_KIND_LENGTH], within, *states))
     return tuple(found)
 
