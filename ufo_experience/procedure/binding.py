@@ -217,6 +217,8 @@ class Binding:
         step = self._steps[part.place]
         if new is None:
             self._leave_open(part)
+        elif part.what == "option" and new.casefold() == part.value and not self._is_label(part):
+            self._leave_open(part)
         elif new.casefold() != part.value:
             if part.what == "within":
                 step = replace(step, row_of=new, target=_without(step.target, within=True))

@@ -18,14 +18,14 @@ from ufo_experience.controls import role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.agreement import agreed_of, is_same_way, parting
 from ufo_experience.procedure.binding import Binding
-from ufo_experience.procedure.pairing import pair
+from ufo_experience.procedure.pairing import pair, stems_of
 from ufo_experience.procedure.steps import STAYS, LookedUp, ProcedureStep, read_step
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Experience, Step, Trust
 from ufo_experience.trust.agreement import constants_of
 from ufo_experience.trust.labels import is_label
-from ufo_experience.trust.risk import asks_first
+from ufo_experience.trust.risk import CARRIES_OUT, asks_first
 
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s+|\n+")
 _LONGEST_TASK = 160
@@ -164,7 +164,13 @@ def _shown(step: ProcedureStep, approved: bool, request: Request) -> ProcedureSt
         gone = target is None and step.kind in ("click", "type", "select")
         return replace(step, missing=("which control", *step.missing)) if gone else step
     said = find_whole(target.name.casefold(), request.text.casefold()) >= 0
-    return replace(step, readable=approved or said or (step.readable and is_label(target.name)))
+    readable = approved or said or (step.readable and is_label(target.name))
+    return replace(step, readable=readable, asked_for=not step.ask_first or said or _is_named(target.name, request))
+
+
+def _is_named(label: str, request: Request) -> bool:
+    """True when a request says a word of a label; a plain "Save" names nothing itself."""
+    return CARRIES_OUT.fullmatch(label) is not None or not stems_of(label).isdisjoint(stems_of(request.text))
 
 
 def _masked(old: Request, values: dict[str, str] | object, new: Request, approved: bool) -> str:

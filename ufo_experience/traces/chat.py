@@ -16,7 +16,7 @@ from ufo_experience.traces.calls import Call, calls_in
 from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
-from ufo_experience.traces.rows import Numbered, RowsReader, TASK, stated_outcome, states_outcome, steps_of_calls
+from ufo_experience.traces.rows import TASK, Numbered, RowsReader, stated_outcome, states_outcome, steps_of_calls
 from ufo_experience.traces.tree import marks_of_text
 from ufo_experience.traces.values import Row, as_dict, as_dicts, as_host, as_list, as_text
 

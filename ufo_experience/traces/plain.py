@@ -27,11 +27,11 @@ from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import load_document, problem, records_of
 from ufo_experience.traces.rows import (
     APPLICATION,
-    Numbered,
-    RowsReader,
     SESSION,
     STEPS,
     TASK,
+    Numbered,
+    RowsReader,
     add_row,
     is_item,
     is_step,

@@ -14,7 +14,7 @@ from ufo_experience.traces.calls import arguments_of, calls_in
 from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
-from ufo_experience.traces.rows import Numbered, RowsReader, TASK, steps_of_calls
+from ufo_experience.traces.rows import TASK, Numbered, RowsReader, steps_of_calls
 from ufo_experience.traces.values import Row, as_dict, as_dicts, as_list, as_name, as_text, as_time, parse_literal
 
 # What a span says → its keys with all vendors; those of its attributes and its context are among them.
