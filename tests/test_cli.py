@@ -336,7 +336,9 @@ def test_no_file_of_a_folder_is_passed_over_in_silence(cli):
     with zipfile.ZipFile(cli.folder / "logs.zip", "w") as archive:
         archive.writestr("agent.txt", json.dumps({**run, "task": "Open another"}))
         archive.writestr("screen.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
-    assert cli("ingest", "logs.zip").stdout.startswith("1 added, 0 skipped, 0 failed\nnot read: no log in 1 file (1 .png)")
+    assert cli("ingest", "logs.zip").stdout.startswith(
+        "1 added, 0 skipped, 0 failed\nnot read: no log in 1 file (1 .png)"
+    )
 
 
 def test_what_is_known_already_is_one_line_and_each_with_v(cli):

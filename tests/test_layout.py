@@ -28,8 +28,8 @@ LEVELS = {
     "doors": ["session", "integrations", "review", "cli"],
     "names": ["__init__", "__main__"],
 }
-# The model offers one view of itself as a method, imported when it is called; an export in YAML is read as a log is.
-EXCEPTIONS = {("schema", "formats"), ("store", "traces")}
+# The model offers one view of itself as a method, imported when it is called.
+EXCEPTIONS = {("schema", "formats")}
 LEVEL = {room: number for number, rooms in enumerate(LEVELS.values()) for room in rooms}
 
 

@@ -215,9 +215,7 @@ class Binding:
         """Bind a part to the value that stands for the one it bore."""
         new = self._pairing.values.get(part.value)
         step = self._steps[part.place]
-        if new is None:
-            self._leave_open(part)
-        elif part.what == "option" and new.casefold() == part.value and not self._is_label(part):
+        if new is None or (part.what == "option" and new.casefold() == part.value and not self._is_label(part)):
             self._leave_open(part)
         elif new.casefold() != part.value:
             if part.what == "within":

@@ -121,7 +121,9 @@ def is_generated(token: str) -> bool:
     longest = max(re.split(r"[-_+~%]", token), key=len)
     changes = sum(a.isdigit() != b.isdigit() for a, b in pairwise(longest))
     long = len(token) >= 20 or all(_classes(token))  # the number of a parcel has capitals alone
-    return long and len(longest) >= 16 and changes >= 4 and sum(map(str.isdigit, longest)) >= 3 and not is_stand_in(token)
+    return (
+        long and len(longest) >= 16 and changes >= 4 and sum(map(str.isdigit, longest)) >= 3 and not is_stand_in(token)
+    )
 
 
 def is_grouped(text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ufo_experience.traces.draft import Draft
@@ -60,12 +60,13 @@ class BrowserUseReader(RowsReader):
         }
 
 
-def steps_of(item: Row) -> Iterator[dict[str, Any]]:
+def steps_of(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The steps of one item of the history, as `Draft.step` takes them.
 
     `action`, `result` and `interacted_element` are parallel lists; each action object has one key, its name. The
     model's state is nested in older releases, and beside the actions in newer ones.
     """
+    item = Row(given)
     output, state = item.row("model_output"), item.row("state")
     results, elements = item.rows("result"), state.rows("interacted_element")
     thought = (output.row("current_state") or output).first("memory", "next_goal", "thinking")
@@ -90,16 +91,17 @@ def steps_of(item: Row) -> Iterator[dict[str, Any]]:
         }
 
 
-def control_of(element: Row) -> str:
+def control_of(given: dict[str, Any]) -> str:
     """What an element is called: by its label or its text, else by its place in the page."""
+    element = Row(given)
     attributes = element.row("attributes")
     named = (as_name(element.get(key)) or as_name(attributes.get(key)) for key in _NAMES)
     return next((name for name in named if name), element.name("x_path", "xpath"))
 
 
-def judged_of(results: list[Row], done: bool) -> dict[str, Any]:
+def judged_of(results: Sequence[dict[str, Any]], done: bool) -> dict[str, Any]:
     """The verdict of browser-use's judge; without one, or where the page or the task stopped it, nobody judged."""
-    said = next((found for result in reversed(results) if (found := result.row("judgement"))), Row())
+    said = next((found for result in reversed(results) if (found := as_dict(result.get("judgement")))), Row())
     stopped = next((reason for key, reason in _STOPPED.items() if said.get(key) is True), None)
     reason, verdict = stopped or said.name("failure_reason") or None, said.get("verdict")
     if isinstance(verdict, bool) and not stopped:

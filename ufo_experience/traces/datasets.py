@@ -97,9 +97,9 @@ class OSWorldReader(RowsReader):
         }
 
 
-def steps_of(row: Row) -> Iterator[dict[str, Any]]:
+def steps_of(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The steps of one line of OSWorld's log, as `Draft.step` takes them."""
-    return steps_of_row(row, **_said(row))
+    return steps_of_row(row, **_said(Row(row)))
 
 
 def _said(row: Row) -> dict[str, Any]:

@@ -156,12 +156,16 @@ def _walk_folder(folder: Path, report: ReadReport, is_log: Recognise, levels: in
             yield from _walk_folder(Path(entry.path), report, is_log, levels - 1)
         elif entry.name not in files:
             skipped.append((entry.path, "not a regular file; links are not followed"))
-        elif entry.name in claimed or entry.name.endswith(FINISHED):
-            continue
-        elif (found := Found(Path(entry.path))).suffix in _LOGS or (not _is_binary(found.path) and is_log(found)):
-            yield found
-        else:
-            report.no_log[found.suffix] += 1
+        elif entry.name not in claimed and not entry.name.endswith(FINISHED):
+            yield from _file(Found(Path(entry.path)), report, is_log)
+
+
+def _file(found: Found, report: ReadReport, is_log: Recognise) -> Iterator[Found]:
+    """The file where it may be a log; else it is counted."""
+    if found.suffix in _LOGS or (not _is_binary(found.path) and is_log(found)):
+        yield found
+    else:
+        report.no_log[found.suffix] += 1
 
 
 def _is_binary(path: Path) -> bool:

@@ -7,11 +7,12 @@ shapes, under the names people commonly give its parts, is read by `steps_of_row
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ufo_experience.controls import NAME_LENGTH, ListedControl, around, in_view
 from ufo_experience.schema import Around, Trajectory
 from ufo_experience.traces.calls import (
     ACTION,
@@ -26,10 +27,9 @@ from ufo_experience.traces.calls import (
 )
 from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
 from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.in_view import ListedControl, around, in_view, listed_controls
 from ufo_experience.traces.lines import problem, records_of
 from ufo_experience.traces.tree import NameAt, marks_in, named_at, names_of_calls
-from ufo_experience.traces.values import ALMOST_ONE, Row, as_dict, as_name, is_number
+from ufo_experience.traces.values import ALMOST_ONE, Row, as_dict, as_list, as_name, is_number
 
 TASK = (
     "task", "request", "goal", "instruction", "task_description", "query", "intent", "confirmed_task", "objective",
@@ -56,6 +56,7 @@ _OUTCOMES = {**dict.fromkeys("success succeeded yes true pass passed".split(), T
 _OUTCOMES |= dict.fromkeys("failure failed no false fail".split(), False)
 _SUCCESS = ("success", "outcome", "is_successful", "successful", "is_success", "task_success", "passed")
 _JUDGES = ("evaluator", "user", "agent")
+MAX_IN_VIEW, _KIND_LENGTH = 300, 60  # controls of a step, characters of their kinds
 
 Numbered = tuple[int | None, Row]  # a run, or a step, with its line
 
@@ -209,6 +210,20 @@ def steps_of_calls(
             "observation": words,
             "mentioned": mentioned,
         }
+
+
+def listed_controls(
+    controls: Any, named: Callable[[Any], tuple[str, str]], label: tuple[str, ...] = ()
+) -> tuple[ListedControl, ...]:
+    """The controls a log lists for a step, `named` telling name and kind; without a label they are numbered."""
+    found = []
+    for number, item in enumerate(as_list(controls)[:MAX_IN_VIEW]):
+        one, (name, kind) = as_dict(item), named(item)
+        mark = next((as_name(one[key]) for key in label if key in one), "" if label else str(number))
+        states = (state if isinstance(state := one.get(key), bool) else None for key in ("dialog", "checked"))
+        within = one.name("within") or None
+        found.append(ListedControl(mark, name[:NAME_LENGTH], kind[:_KIND_LENGTH], within, *states))
+    return tuple(found)
 
 
 def _around(listed: Sequence[ListedControl], name: str, kind: str, within: str) -> Around | None:

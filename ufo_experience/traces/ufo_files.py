@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.schema import NOT_EXECUTED
+from ufo_experience.store.safe_yaml import load_yaml
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import problem
 from ufo_experience.traces.rows import Numbered, RowsReader
-from ufo_experience.traces.safe_yaml import load_yaml
 from ufo_experience.traces.ufo_session import evaluation_of
 from ufo_experience.traces.values import Row, as_amount, as_dict, as_dicts, as_lines, as_list, as_name, as_text
 

@@ -12,10 +12,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.controls import ListedControl
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Judge, Problem
-from ufo_experience.traces.in_view import ListedControl, listed_controls
 from ufo_experience.traces.lines import JsonLines, problem
+from ufo_experience.traces.rows import listed_controls
 from ufo_experience.traces.ufo_lines import LogEntry, read_entry
 from ufo_experience.traces.values import Row, as_amount, as_dict
 

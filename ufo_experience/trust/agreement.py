@@ -15,7 +15,9 @@ from ufo_experience.schema import Experience
 from ufo_experience.trust.labels import MOST_CHARS, MOST_WORDS, strange_in
 
 LEAST_SESSIONS = 2
-_SHORT_NUMBER = re.compile(r"\d{1,10}")  # of an account in the books, a cost centre; not of a bank account or a telephone
+_SHORT_NUMBER = re.compile(
+    r"\d{1,10}"
+)  # of an account in the books, a cost centre; not of a bank account or a telephone
 
 
 def may_agree(value: str) -> bool:
