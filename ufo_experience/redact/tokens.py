@@ -174,7 +174,6 @@ CHECKS: dict[str, Callable[[str], bool]] = {
     "-": lambda text: not is_stand_in(text) and "{{" not in text,
     "mixed": is_mixed,
     "told": is_told,
-    "random": is_random,
     "grouped": is_grouped,
     "card": is_card,
     "iban": is_iban,
