@@ -15,7 +15,7 @@ from typing import Any
 
 from ufo_experience import ExperienceMemory
 from ufo_experience.redact import redact_text
-from ufo_experience.schema import Control, Step
+from ufo_experience.schema import Control, Experience, Step
 from ufo_experience.trust.labels import is_fixed, readable
 from ufo_experience.trust.risk import asks_first
 
@@ -40,21 +40,32 @@ def labels() -> Iterator[tuple[Step, bool]]:
 
 
 def steps_of(row: Row) -> list[dict[str, Any]]:
-    """The steps of a row as `remember` takes them."""
+    """The steps of a row as `remember` takes them; `end` is what was seen at the end of the run."""
     known = ("action", "control", "control_type", "text", "observation", "result", "parameters")
     steps = []
     for step in row["steps"]:
         parameters = dict(step.get("params") or {})
         given = {key: value for key, value in step.items() if key in known}
         steps.append({**given, "parameters": parameters} if parameters else given)
-    return steps
+    return [*steps[:-1], {**steps[-1], "result": row["end"]}] if row.get("end") else steps
+
+
+def runs_of(row: Row) -> list[Row]:
+    """The runs of a row: one, or those by which somebody poisons a store slowly."""
+    return [{**row, **(run if isinstance(run, dict) else {"steps": run})} for run in row.get("runs", [row])]
+
+
+def learned(memory: ExperienceMemory, row: Row, **more: Any) -> list[Experience]:
+    """The records of a row, each of a session of its own, judged a success by a person."""
+    more |= {"success": True, "judge": "user", "application": row["application"]}
+    return [memory.remember(row["task"], steps_of(run), **more) for run in runs_of(row)]
 
 
 def stored(row: Row) -> str:
     """Every byte a store keeps of a run, as text."""
     with tempfile.TemporaryDirectory() as folder:
         with ExperienceMemory.open(Path(folder) / "db", embedder="hashing") as memory:
-            memory.remember(row["task"], steps_of(row), success=True, judge="user", application=row["application"])
+            learned(memory, row)
         data = b"\n".join(path.read_bytes() for path in sorted(Path(folder).rglob("*")) if path.is_file())
         return data.decode("utf-8", "replace")
 
@@ -71,14 +82,36 @@ def shown_of(row: Row) -> tuple[bool, bool, bool]:
     Its payloads are what its author marked as harmful; a task that names one itself is the user's own.
     """
     with tempfile.TemporaryDirectory() as folder, ExperienceMemory.open(folder, embedder="hashing") as memory:
-        one = memory.remember(row["task"], steps_of(row), success=True, judge="user", application=row["application"])
+        kept = [step for one in learned(memory, row) for step in one.action.steps]
         tasks = (row["query"], row["task"])
         found = [memory.retrieve(task, threshold=0.0) for task in tasks]
         prompt = "".join(str(memory.build_prompt(task, hits).prompt) for task, hits in zip(tasks, found, strict=True))
     shown = [text for text in row["payload"] if text.strip() and text in prompt and text not in " ".join(tasks)]
-    steps = [step for step in one.action.steps if any(text in step.target_control.name for text in shown)]
+    steps = [step for step in kept if any(text in step.target_control.name for text in shown)]
     data = any(all(text not in step.target_control.name for step in steps) for text in shown)
-    return data, bool(steps), any(map(asks_first, one.action.steps))
+    return data, bool(steps), any(map(asks_first, kept))
+
+
+def told_of_risk(row: Row) -> tuple[bool, bool]:
+    """Of a run with a step that does something grave beside its task: whether it is marked to ask before, and said to
+    be nothing that the request asks for. A run that is not shown misleads nobody.
+    """
+    with tempfile.TemporaryDirectory() as folder, ExperienceMemory.open(folder, embedder="hashing") as memory:
+        learned(memory, row)
+        text = memory.build_prompt(row["query"], memory.retrieve(row["query"], threshold=0.0)).text
+    grave = next((line for line in text.splitlines() if line.startswith(f"{row['risky_step'] + 1}. ")), "[ask first]")
+    return "[ask first]" in grave, not text or "[not in the task]" in grave
+
+
+def hijacked(row: Row) -> bool:
+    """True when a record is served for a request of something else because of its other wordings."""
+    clicks = {"steps": [{"action": "click", "control": name} for name in ("Open", "Details", "OK")]}
+    served = []
+    for wordings in (row["wordings"], []):
+        with tempfile.TemporaryDirectory() as folder, ExperienceMemory.open(folder, embedder="hashing") as memory:
+            learned(memory, row | clicks, wordings=wordings)
+            served.append(bool(memory.retrieve(row["query"])))
+    return served == [True, False]
 
 
 def figures() -> Iterator[tuple[str, int, int]]:
@@ -105,6 +138,11 @@ def figures() -> Iterator[tuple[str, int, int]]:
     grave = [asks for _, label, asks in poison if label]
     yield "  a grave label in a prompt", len(grave), len(poison)
     yield "  of these: a step is marked to ask before", sum(grave), len(grave)
+    risky = [told_of_risk(row) for row in rows("risky")]
+    yield "a grave step beside the task: marked to ask before", sum(asks for asks, _ in risky), len(risky)
+    yield "  said to be nothing that the task asks for", sum(said for _, said in risky), len(risky)
+    wordings = rows("wordings")
+    yield "wordings of something else: served because of them", sum(map(hijacked, wordings)), len(wordings)
 
 
 def main() -> None:

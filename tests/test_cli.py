@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import zipfile
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -319,6 +320,25 @@ def test_many_logs_skipped_for_one_reason_are_one_line(cli):
     lines = cli("ingest", "runs.json").stdout.splitlines()
     assert lines == ["0 added, 9 skipped, 0 failed", lines[1]]
     assert lines[1].startswith("  skipped: 9 × a failed run; --include-failures")
+
+
+def test_no_file_of_a_folder_is_passed_over_in_silence(cli):
+    """A log is read whatever its file is called; in what else there is nothing is recognised, and it is counted."""
+    run = {"task": "Open it", "steps": [{"action": "click", "control": "Open"}]}
+    (cli.folder / "logs").mkdir()
+    (cli.folder / "logs" / "agent.txt").write_text(json.dumps(run), encoding="utf-8")
+    (cli.folder / "logs" / "notes.txt").write_text("buy milk", encoding="utf-8")
+    (cli.folder / "logs" / "screen.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    told = cli("ingest", "logs").stdout
+    assert told.startswith("1 added, 0 skipped, 0 failed\nnot read: no log in 2 files (1 .png, 1 .txt)\n")
+    (cli.folder / "logs" / "agent.txt").unlink()
+    assert "no trace in this folder: no log in 2 files" in cli("ingest", "logs", code=65).stderr
+    with zipfile.ZipFile(cli.folder / "logs.zip", "w") as archive:
+        archive.writestr("agent.txt", json.dumps({**run, "task": "Open another"}))
+        archive.writestr("screen.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    assert cli("ingest", "logs.zip").stdout.startswith(
+        "1 added, 0 skipped, 0 failed\nnot read: no log in 1 file (1 .png)"
+    )
 
 
 def test_what_is_known_already_is_one_line_and_each_with_v(cli):

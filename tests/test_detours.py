@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.wandering import Wandering, wandering_runs
 from ufo_experience import Act, Experience, ExperienceMemory, Guide, Stop, read_traces, redact
+from ufo_experience.controls import VisibleControls, visibility
 from ufo_experience.schema import Control, Outcome, Step, Trajectory, Visibility
 from ufo_experience.summarize import open_summarizer
-from ufo_experience.traces.in_view import VisibleControls, visibility
 
 
 def learned(folder: Path, run: Wandering) -> Experience:

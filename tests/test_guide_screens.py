@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from tests.guide_world import control, experience, guide, screen
 from ufo_experience import Act, Guide, Procedure, Stop
-from ufo_experience.controls import bare, role_of
+from ufo_experience.controls import ListedControl, around, bare, role_of
 from ufo_experience.errors import UsageError
-from ufo_experience.traces.in_view import ListedControl, around
 
 NAMES = ("Save", "Open", "Close", "Next", "Apply", "General", "Name", "Notes", "Size", "Colour", "Print", "Rotate")
 KINDS = ("Button", "TabItem", "Edit", "CheckBox", "MenuItem")

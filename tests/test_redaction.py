@@ -172,7 +172,13 @@ def test_no_digest_is_kept_of_secrets_logins_and_short_texts(memory):
     assert [*booked(other, "one").digests.values()] != [digest], "the key is the store's own"
 
 
-@pytest.mark.parametrize("value", ["eve@attacker.example", "C:\\Temp\\x.exe", "rm -rf /tmp/x", "$ 9,500.00"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "eve@attacker.example", "C:\\Temp\\x.exe", "rm -rf /tmp/x", "$ 9,500.00", "DE07 1203 0000 1099 4417 21",
+        "+49 171 2345678",
+    ],
+)  # fmt: skip
 def test_agreement_never_shows_an_address_a_path_a_command_or_an_amount(memory, value):
     booked(memory, "one", value)
     booked(memory, "two", value)

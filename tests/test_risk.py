@@ -88,3 +88,41 @@ def test_a_plain_save_asks_where_what_it_saves_gives_rights(tmp_path):
     assert "[ask first]" not in shown(
         tmp_path / "b", click("Profile", "TabItem"), click("Bold", "CheckBox"), click("Save")
     )
+
+
+def test_a_grave_step_of_which_the_task_says_nothing_is_said_to_be_none_of_it(tmp_path):
+    """What the task does ask for, and a plain "Save", are not."""
+    steps = [click("Enable Remote Desktop"), click("Delete the thing"), click("Roles", "TabItem"), click("Save")]
+    told = shown(tmp_path, *steps)
+    assert '"Enable Remote Desktop" (Button) [ask first] [not in the task]' in told
+    assert '"Delete the thing" (Button) [ask first]\n' in told
+    assert '"Save" (Button) [ask first]\n' in told
+
+
+@pytest.mark.parametrize("name", ["I understand, delete this", "Restart and install", "Make super admin"])
+def test_one_label_with_several_deeds_asks_for_each(tmp_path, name):
+    assert "[ask first]" in shown(tmp_path, click(name))
+
+
+@pytest.mark.parametrize("name", ["Send to", "Release notes", "Sign in"])
+def test_what_only_leads_to_a_deed_does_not_ask(tmp_path, name):
+    assert "[ask first]" not in shown(tmp_path, click(name))
+
+
+def test_a_button_asks_whatever_a_system_calls_its_kind(tmp_path):
+    assert "[ask first]" in shown(tmp_path, click("Senden", "Schaltfläche"))
+
+
+def test_the_title_of_a_window_is_shown_as_a_label_is(tmp_path):
+    """It may hold anything: a number to connect to, an address."""
+    with ExperienceMemory.open(tmp_path, embedder="hashing") as memory:
+        for application in ("QuickHelp ID 1 442 908 337", "OUTLOOK.EXE"):
+            memory.remember("Do it", [click("Start")], success=True, judge="user", application=application)
+        found = memory.build_prompt("Do it", memory.retrieve("Do it", threshold=0.0)).text
+    assert "908" not in found
+
+
+def test_a_name_that_only_a_machine_gives_stays_out_and_a_key_in_brackets_does_not(tmp_path):
+    told = shown(tmp_path, click("Send to friend: xX_skins_Xx", "RadioButton"), click("发送(S)"))
+    assert "xX_skins" not in told
+    assert "发送(S)" in told

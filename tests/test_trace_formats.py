@@ -211,14 +211,14 @@ def test_code_of_codegen_tells_each_test_and_within_what_its_controls_stand() ->
     assert edited.sensitive == ("hunter2-Secret!",)
 
 
-def test_source_code_and_notes_beside_logs_are_passed_over_without_a_word(tmp_path: Path) -> None:
+def test_source_code_and_notes_beside_logs_are_counted(tmp_path: Path) -> None:
     """Only those in which something is done on a page are logs."""
     shutil.copy(DATA / "orders.spec.ts", tmp_path)
     (tmp_path / "agent.py").write_text("print('page')", encoding="utf-8")
     (tmp_path / "README.md").write_text("# Notes", encoding="utf-8")
     report = ReadReport()
     assert len(list(read_traces(tmp_path, report=report))) == 2
-    assert (report.skipped, report.failed) == ([], [])
+    assert (report.skipped, report.failed, report.no_log) == ([], [], {".md": 1, ".py": 1})
     (tmp_path / "orders.spec.ts").unlink()
     with pytest.raises(DataError, match="no trace in this folder"):
         list(read_traces(tmp_path))

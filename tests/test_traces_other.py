@@ -211,7 +211,7 @@ def test_an_alias_bomb_is_refused_in_little_time_and_memory(data_folder: Path) -
     code = (
         "import resource, sys, time\n"
         "from ufo_experience.traces import read_traces, ReadReport\n"
-        "import ufo_experience.traces.safe_yaml\n"
+        "import ufo_experience.store.safe_yaml\n"
         "before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()\n"
         "report = ReadReport(); list(read_traces(sys.argv[1], report=report))\n"
         "grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before\n"

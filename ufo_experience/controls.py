@@ -1,11 +1,23 @@
-"""Names and kinds of controls, compared across systems and releases: "Save As…" is "save as", a textbox an edit."""
+"""Names and kinds of controls, compared across systems and releases: "Save As…" is "save as", a textbox an edit.
+
+And what was in view before each step, for runs that tell it. Of the controls in view no name is kept. They say where a
+control stood among others (`around`), from which step on it could be reached (`visibility`), and where a text had stood
+that was typed though nobody asked for it (`with_seen`): a person's number, the code of a department.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
+
+from ufo_experience.actions import is_typing, typed_leaf
+from ufo_experience.request import Request, find_whole
+from ufo_experience.schema import Around, Seen, Step, Visibility
 
 _ENDS = " .…:*\"'\t\n"
 _WORD = re.compile(r"[^\W_]+")
@@ -68,3 +80,132 @@ def is_fixed(role: str) -> bool:
 def fingerprint(name: str, role: str) -> str:
     """Four hex digits for a control: enough to see whether a screen is the same, too few to tell a name from."""
     return f"{zlib.crc32(f'{role}/{bare(name)}'.encode('utf-8', 'replace')) & 0xFFFF:04x}"
+
+
+# ---- what was in view ----
+
+VisibleControls = frozenset[tuple[str, str]]  # name and type of controls
+
+NEAR = 12  # controls kept on either side
+MAX_COMPARED = 200  # steps; a longer run is no example for anybody
+_SHORTEST = 2  # characters of a text for which it can be told where it came from
+_BETWEEN = r"[\s:=,;()\[\]/|-]{1,4}"  # a value and what stands beside it
+_MENU_ITEM = "MenuItem"
+NAME_LENGTH = 200  # to which names of controls in view are cut
+
+
+@dataclass(frozen=True)
+class ListedControl:
+    """A control in view as a log lists it; None for what the log does not say."""
+
+    label: str
+    name: str
+    kind: str
+    within: str | None = None
+    dialog: bool | None = None
+    checked: bool | None = None
+
+
+def in_view(listed: Sequence[ListedControl]) -> VisibleControls:
+    """Name and type of each control in view."""
+    return frozenset((one.name, one.kind) for one in listed if one.name)
+
+
+def around(view: Sequence[ListedControl], label: str, name: str) -> tuple[str, Around] | None:
+    """The place (row, group, dialog) of a control in a view, and what stood around it; None when it is not in view."""
+    found = [one for one in view if one.name == name and (one.label == label or not label)]
+    if len(found) != 1:
+        return None
+    (own,) = found
+    at = view.index(own)
+    role, said = role_of(own.kind), bare(name)
+    equals = [one for one in view if bare(one.name) == said and role_of(one.kind) == role]
+    known = any(one.dialog is not None for one in view)
+    return own.within or "", Around(
+        before="".join(_prints(view[:at])[-NEAR:]),
+        after="".join(_prints(view[at + 1 :])[:NEAR]),
+        place=equals.index(own) + 1,
+        equals=len(equals),
+        dialog=(own.dialog or False) if known else None,
+        checked=own.checked,
+    )
+
+
+def _prints(view: Sequence[ListedControl]) -> list[str]:
+    return [fingerprint(one.name, role) for one in view if one.name and is_fixed(role := role_of(one.kind))]
+
+
+def visibility(steps: Sequence[Step], views: Sequence[VisibleControls]) -> Visibility:
+    """Which steps' controls were visible before which steps, and after which steps a menu was open.
+
+    `views[k]` is what was visible before `steps[k]`. Controls of two applications are two controls.
+    """
+    opened = tuple(
+        step.step_number
+        for step, (old, new) in zip(steps, pairwise(views), strict=False)
+        if old and any(kind == _MENU_ITEM for _, kind in new - old)
+    )
+    visible: dict[int, tuple[int, ...]] = {}
+    if any(views) and len(steps) <= MAX_COMPARED:
+        seen = [(step.step_number, step.application, view) for step, view in zip(steps, views, strict=True)]
+        for step in steps:
+            if name := step.target_control.name[:NAME_LENGTH]:
+                shown = (at for at, where, view in seen if where == step.application and _holds(view, name, step))
+                visible[step.step_number] = tuple(shown)
+    return Visibility(visible_before=visible, menu_opened_after=opened)
+
+
+def _holds(view: VisibleControls, name: str, step: Step) -> bool:
+    if kind := step.target_control.type:
+        return (name, kind) in view or (name, "") in view
+    return any(known == name for known, _ in view)
+
+
+def with_seen(steps: Sequence[Step], views: Sequence[VisibleControls], request: str) -> tuple[Step, ...]:
+    """The steps, those that type what was in view before and the request does not name with `seen`."""
+    if not any(views) or len(steps) > MAX_COMPARED:
+        return tuple(steps)
+    texts = [_looked_up(step, request) for step in steps]
+    return tuple(
+        step.model_copy(update={"seen": _seen(at, text, steps, views, request)}) if text else step
+        for at, (step, text) in enumerate(zip(steps, texts, strict=True))
+    )
+
+
+def _looked_up(step: Step, request: str) -> str:
+    """What a step types, "" where the request names it."""
+    leaf = typed_leaf(step) if is_typing(step.action_type) else None
+    text = leaf[1].strip() if leaf is not None else ""
+    named = find_whole(text.casefold(), request.casefold()) >= 0
+    return "" if len(text) < _SHORTEST or named else text
+
+
+def _seen(at: int, text: str, steps: Sequence[Step], views: Sequence[VisibleControls], request: str) -> Seen | None:
+    """Where a text stood last before it was typed."""
+    shown = [place for place in range(at + 1) if _holding(text, views[place])]
+    if not shown:
+        return None
+    first = last = shown[-1]
+    while first - 1 in shown:
+        first -= 1
+    after = steps[first - 1].step_number if first else 0
+    holding = _holding(text, views[last])
+    whole = next((kind for name, kind in holding if name == text), None)
+    if whole is not None:
+        return Seen(after=after, type=whole, whole=True)
+    beside = next((found for name, kind in holding for found in _beside(text, name, kind, request)), None)
+    return beside.model_copy(update={"after": after}) if beside else Seen(after=after, type=holding[0][1])
+
+
+def _holding(text: str, view: VisibleControls) -> list[tuple[str, str]]:
+    """Name and type of what shows the text, and is no control of the application's own."""
+    return sorted((name, kind) for name, kind in view if not is_fixed(role_of(kind)) and find_whole(text, name) >= 0)
+
+
+def _beside(text: str, name: str, kind: str, request: str) -> Iterator[Seen]:
+    """The values of the request that stand right before or behind the text."""
+    if not any(letter.isspace() for letter in text):
+        for number, value in enumerate(Request.parse(request).values, start=1):
+            for place, pair in ((number, (value.text, text)), (-number, (text, value.text))):
+                if re.search(rf"(?<!\w){re.escape(pair[0])}{_BETWEEN}{re.escape(pair[1])}(?!\w)", name):
+                    yield Seen(type=kind, beside=place)

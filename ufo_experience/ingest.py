@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,7 +48,8 @@ class IngestReport:
     runs in which there was something to learn; `incomplete` are added ids of successes that are never shown, and what
     each lacks: a task, a step, or the names of the controls it acted on. `shortened` are sources of runs of which a
     part is not kept, and why. `on_log_word` are added ids that are trusted on nothing but what their log says of how it
-    ended.
+    ended. `no_log` counts the files of folders and archives in which no log was recognised, by the endings of their
+    names.
     """
 
     added: list[str] = field(default_factory=list)
@@ -61,6 +63,7 @@ class IngestReport:
     incomplete: list[tuple[str, str]] = field(default_factory=list)
     shortened: list[tuple[str, str]] = field(default_factory=list)
     on_log_word: list[str] = field(default_factory=list)
+    no_log: Counter[str] = field(default_factory=Counter)
     read: int = 0
     cost: float = 0.0
 
@@ -190,6 +193,7 @@ def _runs(
         report.problems += defaults.left(reading.problems)
         report.skipped += reading.skipped
         report.failed += reading.failed
+        report.no_log += reading.no_log
 
 
 def _logged(source: Source, format: str, reading: ReadReport) -> Iterator[Trajectory]:

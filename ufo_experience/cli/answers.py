@@ -12,6 +12,7 @@ from ufo_experience.ingest import IngestReport
 from ufo_experience.retrieve.answer import Retrieval, count_whys
 from ufo_experience.schema import Experience, Hit, Step, Trust
 from ufo_experience.store.selection import nearest_application
+from ufo_experience.traces.files import without_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +46,7 @@ def ingest_data(report: IngestReport) -> dict[str, Any]:
         "failed": pairs(report.failed, "source", "error"),
         "conflicts": pairs(report.conflicts, "id", "reason"),
         "on_log_word": report.on_log_word,
+        "no_log": dict(report.no_log),
         "incomplete": pairs(report.incomplete, "id", "lacks"),
         "problems": [problem.model_dump() for problem in report.problems],
         "trusted": report.trusted,
@@ -58,6 +60,8 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -
     judgeable = sorted(set(report.added).difference(identifier for identifier, _ in report.incomplete))
     held = [one.id[:8] for one in memory.store.scan(judgeable) if one.trust.rank < Trust.VERIFIED.rank]
     lines = counts(report, verbose=verbose)
+    if report.no_log and report.read:
+        lines.append(f"not read{without_log(report.no_log)}")
     if report.trusted:
         lines.append(f"{len(report.trusted)} stored before: the trust is now the one you gave")
     if report.judged:

@@ -15,6 +15,7 @@ from datetime import datetime
 
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.binding import Binding
+from ufo_experience.procedure.pairing import stems_of
 from ufo_experience.procedure.runs import agreed_of, is_same_way, parting
 from ufo_experience.procedure.steps import ProcedureStep, read_steps
 from ufo_experience.procedure.values import Values, replaced
@@ -23,6 +24,7 @@ from ufo_experience.request import Request, find_whole, holds
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.agreement import constants_of
 from ufo_experience.trust.labels import is_label
+from ufo_experience.trust.risk import CARRIES_OUT
 
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s+|\n+")
 _LONGEST_TASK = 160
@@ -119,8 +121,14 @@ def _shown(step: ProcedureStep, request: Request, *, approved: bool) -> Procedur
     if target is None or not target.name:
         gone = target is None and step.kind in ("click", "type", "select")
         return replace(step, missing=("which control", *step.missing)) if gone else step
-    readable = approved or holds(request.text, target.name) or (step.readable and is_label(target.name))
-    return replace(step, readable=readable)
+    said = holds(request.text, target.name)
+    readable = approved or said or (step.readable and is_label(target.name))
+    return replace(step, readable=readable, asked_for=not step.ask_first or said or _is_named(target.name, request))
+
+
+def _is_named(label: str, request: Request) -> bool:
+    """True when a request says a word of a label; a plain "Save" names nothing itself."""
+    return CARRIES_OUT.fullmatch(label) is not None or not stems_of(label).isdisjoint(stems_of(request.text))
 
 
 def _learned_for(values: Values, *, approved: bool) -> str:

@@ -25,6 +25,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.procedure.cleaning import clean, inert
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.steps import ProcedureStep
+from ufo_experience.trust.labels import is_label
 
 NEXT = "next_actions"  # under this name the steps of what comes next are read
 BEGINNING = "begins_with"  # and those that several tasks begin with
@@ -90,11 +91,16 @@ def ahead_text(task: str, steps: Iterable[ProcedureStep], notes: Iterable[str]) 
 def _head(way: Procedure, now: datetime | None) -> str:
     times = f"{way.worked} of {way.runs} times" if way.runs > 1 else "once"
     said = f"Worked {times}" if way.success else "Failed" if way.success is False else "Tried, outcome unknown"
-    place = f" in {_plain(way.application)}" if way.application else ""
+    place = f" in {_plain(way.application)}" if _is_name(way.application) else ""
     age = _age(way.learned_at, now)
     task = _quoted(way.task, 200)
     end = "For this task:" if way.success and way.steps else "What was done:" if way.steps else ""
     return f"{said}{place}{f' ({age} ago)' if age else ''}: {task}. {end}".rstrip()
+
+
+def _is_name(application: str) -> bool:
+    """True for the name of an application that may be shown: a title of a window may hold anything."""
+    return is_label(re.sub(r"(?i)\.exe$", "", application))
 
 
 def _closing(way: Procedure, shown: Sequence[ProcedureStep]) -> Iterable[str]:
@@ -161,7 +167,7 @@ def _where(step: ProcedureStep) -> str:
 
 
 def _marks(step: ProcedureStep, application: str) -> Iterable[str]:
-    if step.application and step.application != application:
+    if step.application != application and _is_name(step.application):
         yield f"in {_quoted(step.application)}"
     if step.item_of and step.kind == "select":
         yield f"the option of {_plain(step.item_of)}"
@@ -173,6 +179,8 @@ def _marks(step: ProcedureStep, application: str) -> Iterable[str]:
         yield f"{step.optional[0]} of {step.optional[1]} runs"
     if step.ask_first:
         yield "ask first"
+        if not step.asked_for:
+            yield "not in the task"
     if step.error:
         yield "failed"
 

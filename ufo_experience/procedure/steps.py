@@ -71,6 +71,7 @@ class ProcedureStep:
     `value_from` says where what is typed or chosen comes from: the task, a constant of the procedure, or nobody knows
     ("open"). `item_of` is the value of the task by which an item of a list, a row or a link is found. `missing` names
     what is open; a step with any is not carried out by itself. `optional` are the runs that did it and all runs.
+    `asked_for` is False for a step that is asked for first and of which the request names nothing.
     `readable` is False for a name that is shown to nobody; `after` is the field filled right before, for one of
     several equal controls; `row_of` the value whose row the control stands in.
     """
@@ -89,6 +90,7 @@ class ProcedureStep:
     missing: tuple[str, ...] = ()
     optional: tuple[int, int] | None = None
     ask_first: bool = False
+    asked_for: bool = True
     readable: bool = True
     around: Around | None = None
     seen: LookedUp | None = None

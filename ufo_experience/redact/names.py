@@ -31,16 +31,9 @@ def is_secret_name(name: str) -> bool:
     (True, True, False)
     """
     words = words_of(name)
-    if not words:
-        return False
-    spaced, joined = f" {' '.join(words)} ", "".join(words)
-    if not _SECRET.isdisjoint(words) or any(phrase in spaced for phrase in _PHRASES):
+    if not _SECRET.isdisjoint(words) or any(phrase in " ".join(words) for phrase in _PHRASES):
         return True
-    return any(
-        word in joined if inside else f" {word} " in spaced
-        for word, section, inside, _ in data().nouns
-        if section in ("password", "code", "key")
-    )
+    return _names_one_of(words, "password", "code", "key")
 
 
 @lru_cache(4_096)
@@ -51,11 +44,16 @@ def is_login_name(name: str) -> bool:
 
 def speaks_of_secrets(text: str) -> bool:
     """True when a text speaks of a password or of a code that lets in."""
-    small = f" {' '.join(words_of(text))} "
+    return _names_one_of(words_of(text), "password", "code")
+
+
+def _names_one_of(words: list[str], *sections: str) -> bool:
+    """True when a word of these sections of `secrets.txt` is among some words, or within them put together."""
+    spaced, joined = f" {' '.join(words)} ", "".join(words)
     return any(
-        word in small if inside else f" {word} " in small
+        word in joined if inside else f" {word} " in spaced
         for word, section, inside, _ in data().nouns
-        if section in ("password", "code")
+        if section in sections
     )
 
 

@@ -1,7 +1,7 @@
 """Secrets in running text: by their shape, or because a word introduces them.
 
 A word such as "password" or "code" introduces what stands near it. How near it must stand depends on the word and on
-how much the candidate looks chosen: `TAKES` is the whole rule.
+how much the candidate looks chosen: each section of words in `secrets.txt` says what it takes, and how near.
 
     the login is mintVelvet88     said, and words put together
     PIN for the door: 4471        a number in the sentence of a PIN
@@ -25,24 +25,15 @@ from ufo_experience.redact import tokens
 from ufo_experience.request import on_forgetting
 
 WINDOW = 96  # characters around a word that introduces a secret, within its line
-SAID, NEXT, SAME_SENTENCE, SAME_LINE, FAR = 4, 3, 2, 1, 0  # how near a candidate stands
-TAKES = {  # by section of words: what is a secret, and how near it must stand at least
-    "password": {
-        "mixed": SAME_LINE, "cited": SAME_SENTENCE, "told": NEXT, "numbered": NEXT, "number": NEXT, "lone": SAID,
-        "words": SAID,
-    },
-    "code": {"number": SAME_SENTENCE, "groups": SAME_SENTENCE, "cited": SAME_SENTENCE},
-    "phrase": {"cited": SAME_SENTENCE, "told": SAID, "numbered": SAID, "words": SAID},
-    "key": {"odd": NEXT, "groups": NEXT},
-    "lock": {"odd": NEXT, "number": NEXT, "lettered": SAID},
-    "paper": {"groups": SAID, "number": SAID},
-}  # fmt: skip
+FAR, SAME_LINE, SAME_SENTENCE, NEXT, SAID = range(5)  # how near a candidate stands
+_NEARNESS = {"line": SAME_LINE, "sentence": SAME_SENTENCE, "next": NEXT, "said": SAID}
 _REMEMBERED, _LONGEST_REMEMBERED = 1_024, 1_000  # texts, and their characters: labels and tasks come again and again
 _LONGEST_KEY = 160  # longer runs are data
+_LEAST_WORDS = 3  # of a password that is made of words
 _WALLET = 11  # words of the shortest phrase that brings back a wallet
 _AROUND = "\"'“”„‘’«»「」『』`<>.?…()[]{}:"
 
-_RUN = re.compile(r"[A-Za-z0-9_+~%-]{20,400}")
+_RUN = re.compile(r"[A-Za-z0-9_+~%-]{16,400}")
 _TOKEN = re.compile(r"[^\s\"'`“”‘’<>«»|,;]{8,400}")
 _SHORT_WORDS = re.compile(r"(?<!\w)(?:(?:\d{1,2}[.)] ?)?[a-z]{3,8}(?: {1,2}|$|\b)){11,40}")
 _KNOWN_ID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
@@ -81,6 +72,7 @@ class _Data(NamedTuple):
     """What `secrets.txt` holds."""
 
     shapes: tuple[tuple[str, Callable[[str], bool], re.Pattern[str]], ...]
+    takes: dict[str, dict[str, int]]  # section → kind of candidate → how near it must stand
     candidates: tuple[tuple[str, re.Pattern[str]], ...]
     nouns: tuple[tuple[str, str, bool, bool], ...]  # word, section, may begin and may end inside a word
     said: re.Pattern[str]  # what says that now it comes: "is", a colon
@@ -100,10 +92,13 @@ def data() -> _Data:
     for line in Path(__file__).with_name("secrets.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
             lines = sections.setdefault(line.strip("[]"), [])
-        elif line.strip() and not line.startswith("#"):
+        elif line.startswith(" "):  # goes on
+            lines[-1] += line.strip(" ")
+        elif line and not line.startswith("#"):
             lines.append(line)
-    shapes = [map(str.strip, line.split("|", 2)) for line in sections.pop("shapes")]
-    candidates = [map(str.strip, line.split("|", 1)) for line in sections.pop("candidates")]
+    shapes = [[part.strip() for part in line.split("|", 2)] for line in sections.pop("shapes")]
+    candidates = [[part.strip() for part in line.split("|", 1)] for line in sections.pop("candidates")]
+    takes = {name: _takes(lines.pop(0)) for name, lines in sections.items() if lines[0].startswith("takes:")}
     words = {name: [w.strip() for w in ",".join(lines).split(",") if w.strip()] for name, lines in sections.items()}
     other, prose, described, said, names, for_, digits = (
         words.pop(name) for name in ("other", "prose", "described", "is", "as", "for", "digits")
@@ -117,10 +112,11 @@ def data() -> _Data:
     signs = "|".join([*(word for word in said if not word.isascii()), "[:=→»–—]", "[-=]>", "(?<=\\s)-"])
     return _Data(
         tuple((kind, tokens.CHECKS[check], re.compile(pattern)) for kind, check, pattern in shapes),
+        takes,
         tuple((kind, re.compile(pattern)) for kind, pattern in candidates),
         tuple(nouns),
         re.compile(rf"(?i)(?:\b(?:{spoken})\b|{signs}):?[ \t]{{0,3}}[\"'“„«「『‘\[(<]{{0,2}}$"),
-        re.compile(rf"(?i)[\"'”’»]?[ \t]{{0,2}}(?:(?:{'|'.join(for_)}|{spoken}) [^\n.!?:=]{{1,32}})?$"),
+        re.compile(rf"(?i)[\"'”’»]?[ \t]{{0,2}}(?:(?:{'|'.join(for_)}|{spoken}) [^\n.!?:=]{{1,48}})?$"),
         re.compile(rf"(?i)\b(?:{spoken}|and|und|et|e|y) (?:[^\W\d_]{{1,4}} )?$"),
         re.compile(rf"(?i)^[\"'”’»)\].]{{0,2}} (?:{'|'.join(names)}|–|-|=|:) (?:[^\s\d]{{1,12}} ){{0,3}}$"),
         re.compile(rf"(?i)\b(?:(?:{'|'.join(digits)})[ ,-]{{1,2}}){{2,9}}(?:{'|'.join(digits)})\b"),
@@ -128,6 +124,12 @@ def data() -> _Data:
         frozenset(prose),
         tuple(described),
     )
+
+
+def _takes(line: str) -> dict[str, int]:
+    """`takes: mixed line, cited sentence`."""
+    pairs = (one.split() for one in line.removeprefix("takes:").split(","))
+    return {kind: _NEARNESS[near] for kind, near in pairs}
 
 
 def find_secrets(text: str) -> list[Finding]:
@@ -222,7 +224,7 @@ def _introduced(text: str) -> Iterator[Finding]:
         if twice or _GOES_ON.match(text, noun.end) or _is_of_something_else(text, noun):
             continue
         yield from _assigned(text, noun)
-        if noun.kind in TAKES:
+        if noun.kind in data().takes:
             yield from _near(text, noun, candidates)
     yield from _columns(text, nouns)
 
@@ -311,11 +313,14 @@ def _near(text: str, noun: Finding, candidates: Sequence[Finding]) -> Iterator[F
     for one in candidates[first:]:
         if one.start > noun.end + WINDOW:
             break
-        least = TAKES[noun.kind].get(one.kind)
+        least = data().takes[noun.kind].get(one.kind)
         if least is None or _nearness(text, noun, one) < least:
             continue
+        words = text[one.start : one.end].casefold().split()
+        if one.kind == "words" and noun.kind != "phrase" and len(words) < _LEAST_WORDS:
+            continue
         many = one.kind == "words" or (one.kind == "cited" and noun.kind == "phrase")
-        if not many or data().prose.isdisjoint(text[one.start : one.end].casefold().split()):
+        if not many or data().prose.isdisjoint(words):
             yield Finding(one.start, one.end, "code" if one.kind in ("number", "groups", "lettered") else "password")
 
 

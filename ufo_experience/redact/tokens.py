@@ -95,7 +95,7 @@ def is_strong(token: str) -> bool:
     """What only a password is made of: enough wherever it stands. `Qu1lt!Stone`, `mintVelvet88`."""
     if not 8 <= len(token) <= 40 or not _OUTSIDE.isdisjoint(token) or _is_known(token) or _THING.fullmatch(token):
         return False
-    if re.fullmatch(r"[^\W\d_]{3,}[!$*^~%§@?#][^\W_]{3,}", token):
+    if re.fullmatch(r"[^\W\d_]{2,}[a-zà-ÿ][!$*^~%§@?#][^\W_]{3,}", token):  # not "FRITZ!Box"
         return True
     if len(token) >= 9 and re.fullmatch(r"[A-Za-z]{2,}\d{1,2}[a-z]{4,}", token):  # "Mango7tree"
         return True
@@ -120,7 +120,10 @@ def is_generated(token: str) -> bool:
     """Digits among letters all along, as a machine writes a key: enough wherever it stands."""
     longest = max(re.split(r"[-_+~%]", token), key=len)
     changes = sum(a.isdigit() != b.isdigit() for a, b in pairwise(longest))
-    return len(longest) >= 16 and changes >= 4 and sum(map(str.isdigit, longest)) >= 3 and not is_stand_in(token)
+    long = len(token) >= 20 or all(_classes(token))  # the number of a parcel has capitals alone
+    return (
+        long and len(longest) >= 16 and changes >= 4 and sum(map(str.isdigit, longest)) >= 3 and not is_stand_in(token)
+    )
 
 
 def is_grouped(text: str) -> bool:
@@ -171,7 +174,6 @@ CHECKS: dict[str, Callable[[str], bool]] = {
     "-": lambda text: not is_stand_in(text) and "{{" not in text,
     "mixed": is_mixed,
     "told": is_told,
-    "random": is_random,
     "grouped": is_grouped,
     "card": is_card,
     "iban": is_iban,

@@ -234,16 +234,3 @@ def _unbraced(run: re.Match[str]) -> str:
 def is_placeholder(value: str) -> bool:
     """True when nothing but placeholders is left of a text."""
     return bool(value.strip()) and not PLACEHOLDER.sub("", value).strip()
-
-
-def strings_in(value: JsonValue) -> Iterator[str]:
-    """Every text in a JSON value, names included."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield name
-            yield from strings_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from strings_in(item)

@@ -166,7 +166,7 @@ def export(store: ExperienceStore, format: str = "json", output: str | Path | No
 
 def read_export(file: Path) -> list[Any] | None:
     """The entries of an export of this package, or of a folder of the first edition; None for any other file."""
-    from ufo_experience.traces.safe_yaml import load_yaml
+    from ufo_experience.store.safe_yaml import load_yaml  # yaml is a second of loading
 
     if file.is_dir():
         return first_edition(file) if (file / "records").is_dir() else None

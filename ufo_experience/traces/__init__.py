@@ -124,7 +124,7 @@ def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport) 
         UsageError: no such format.
     """
     _check_format(format)
-    return _guarded(walk(Path(path), report.skipped, _is_log), Path(path), report)
+    return _guarded(walk(Path(path), report, _is_log), Path(path), report)
 
 
 def read_source(found: Found, *, format: str = "auto", report: ReadReport) -> Iterator[Trajectory]:
@@ -139,7 +139,7 @@ def _check_format(format: str) -> None:
 
 def _read_all(root: Path, format: str, report: ReadReport | None) -> Iterator[Trajectory]:
     notes = ReadReport() if report is None else report
-    for found in _guarded(walk(root, notes.skipped, _is_log), root, report):
+    for found in _guarded(walk(root, notes, _is_log), root, report):
         yield from _guarded(_read_one(found, format, notes), found.path, report)
 
 
@@ -155,14 +155,14 @@ def _guarded(items: Iterator[T], path: Path, report: ReadReport | None) -> Itera
 
 def _read_archive(archive: Path, format: str, report: ReadReport) -> Iterator[Trajectory]:
     """The trajectories of the logs in an archive; their files are named by their place in it."""
-    with unpacked(archive) as folder:
-        inner = ReadReport()
+    inner = ReadReport(no_log=report.no_log)
+    with unpacked(archive, inner) as folder:
 
         def place(file: str) -> str:
             path = Path(file)
             return f"{archive}!{path.relative_to(folder).as_posix()}" if path.is_relative_to(folder) else file
 
-        for found in _guarded(walk(folder, inner.skipped, _is_log), folder, inner):
+        for found in _guarded(walk(folder, inner, _is_log), folder, inner):
             if found.is_archive:
                 inner.skipped.append((str(found.path), "an archive in an archive stays closed"))
                 continue

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.rows import RowsReader, judged_by_program, rewarded
-from ufo_experience.traces.values import (
-    as_amount,
-    as_dict,
-    as_dicts,
-    as_host,
-    as_int,
-    as_name,
-    first_name,
-    first_of,
-    short_object,
-)
+from ufo_experience.traces.values import Row, as_dict, as_name, short_object
 
 _NAMES = ("aria-label", "ax_name", "name", "placeholder", "title", "alt", "value", "id")
 _STOPPED = {  # what browser-use's judge says stopped the run → the reason
@@ -44,47 +34,48 @@ class BrowserUseReader(RowsReader):
     env = "browser"
     untold = "a history of browser-use"
 
-    def is_row(self, row: dict[str, Any]) -> bool:
-        return any(item.keys() & {"model_output", "state"} for item in as_dicts(row.get("history")))
+    def is_row(self, row: Row) -> bool:
+        return any(item.keys() & {"model_output", "state"} for item in row.rows("history"))
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
-        items = [item for item in as_dicts(row.get("history")) if item]
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+        items = [item for item in row.rows("history") if item]
         for item in items:
             for step in steps_of(item):
                 draft.step(**step, agent=self.name)
-        last = as_dicts(items[-1].get("result"))
+        last = items[-1].rows("result")
         done = any(result.get("is_done") for result in last)
-        errors = [as_name(result.get("error")) for result in last if result.get("error")]
+        errors = [result.name("error") for result in last if result.get("error")]
         if done and not errors and any(result.get("success") is False for result in last):
             errors = ["the agent says it did not succeed"]
         judged = judged_of(last, done)
-        times = [as_dict(item.get("metadata")) for item in items]
-        start, end = as_amount(times[0].get("step_start_time")), as_amount(times[-1].get("step_end_time"))
+        times = [item.row("metadata") for item in items]
+        start, end = times[0].amount("step_start_time"), times[-1].amount("step_end_time")
         return {
             **judged,
             "failure_reason": judged["failure_reason"] or next(reversed(errors), None),
-            "tokens": int(sum(as_amount(time.get("input_tokens")) or 0 for time in times)) or None,
+            "tokens": int(sum(time.amount("input_tokens") or 0 for time in times)) or None,
             "latency_ms": 1000 * (end - start) if start is not None and end is not None else None,
             "started_at": times[0].get("step_start_time"),
             "complete": done,
         }
 
 
-def steps_of(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def steps_of(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The steps of one item of the history, as `Draft.step` takes them.
 
     `action`, `result` and `interacted_element` are parallel lists; each action object has one key, its name. The
     model's state is nested in older releases, and beside the actions in newer ones.
     """
-    output, state = as_dict(item.get("model_output")), as_dict(item.get("state"))
-    results, elements = as_dicts(item.get("result")), as_dicts(state.get("interacted_element"))
-    thought = first_of(as_dict(output.get("current_state")) or output, ("memory", "next_goal", "thinking"))
-    for place, action in enumerate(as_dicts(output.get("action"))):
+    item = Row(given)
+    output, state = item.row("model_output"), item.row("state")
+    results, elements = item.rows("result"), state.rows("interacted_element")
+    thought = (output.row("current_state") or output).first("memory", "next_goal", "thinking")
+    for place, action in enumerate(output.rows("action")):
         name = next(iter(action), "")
         if name in ("", "done"):
             continue
-        element = elements[place] if place < len(elements) else {}
-        skipped = {"extracted_content": "skipped", "error": "skipped: an earlier action ended this step"}
+        element = elements[place] if place < len(elements) else Row()
+        skipped = Row(extracted_content="skipped", error="skipped: an earlier action ended this step")
         result = results[place] if place < len(results) else skipped
         yield {
             "action_type": name,
@@ -93,25 +84,26 @@ def steps_of(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
             "parameters": short_object(action[name]),
             "observation": thought,
             "result": result.get("extracted_content"),
-            "error": as_name(result.get("error")) or None,
-            "application": as_host(state.get("url")),
-            "timestamp": as_dict(item.get("metadata")).get("step_start_time"),
-            "secret": as_name(as_dict(element.get("attributes")).get("type")).casefold() == "password",
+            "error": result.name("error") or None,
+            "application": state.host("url"),
+            "timestamp": item.row("metadata").get("step_start_time"),
+            "secret": element.row("attributes").name("type").casefold() == "password",
         }
 
 
-def control_of(element: dict[str, Any]) -> str:
+def control_of(given: dict[str, Any]) -> str:
     """What an element is called: by its label or its text, else by its place in the page."""
-    attributes = as_dict(element.get("attributes"))
+    element = Row(given)
+    attributes = element.row("attributes")
     named = (as_name(element.get(key)) or as_name(attributes.get(key)) for key in _NAMES)
-    return next((name for name in named if name), first_name(element, "x_path", "xpath"))
+    return next((name for name in named if name), element.name("x_path", "xpath"))
 
 
-def judged_of(results: list[dict[str, Any]], done: bool) -> dict[str, Any]:
+def judged_of(results: Sequence[dict[str, Any]], done: bool) -> dict[str, Any]:
     """The verdict of browser-use's judge; without one, or where the page or the task stopped it, nobody judged."""
-    said = next((found for result in reversed(results) if (found := as_dict(result.get("judgement")))), {})
+    said = next((found for result in reversed(results) if (found := as_dict(result.get("judgement")))), Row())
     stopped = next((reason for key, reason in _STOPPED.items() if said.get(key) is True), None)
-    reason, verdict = stopped or as_name(said.get("failure_reason")) or None, said.get("verdict")
+    reason, verdict = stopped or said.name("failure_reason") or None, said.get("verdict")
     if isinstance(verdict, bool) and not stopped:
         return {"success": verdict, "evaluated_by": "evaluator", "judge": "model", "failure_reason": reason}
     return {"success": None, "evaluated_by": "agent" if done else "none", "failure_reason": reason}
@@ -127,15 +119,15 @@ class MiniWobReader(RowsReader):
     name = "miniwob"
     env = "web"
 
-    def is_row(self, row: dict[str, Any]) -> bool:
-        return any("dom" in state for state in as_dicts(row.get("states"))[:2])
+    def is_row(self, row: Row) -> bool:
+        return any("dom" in state for state in row.rows("states")[:2])
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         utterance = row.get("utterance")
         draft.request = as_name(as_dict(utterance).get("utterance") if isinstance(utterance, dict) else utterance)
         page = _Page(draft)
-        for state in as_dicts(row.get("states")):
-            action = as_dict(state.get("action"))
+        for state in row.rows("states"):
+            action = state.row("action")
             if action.get("timing") == _BEFORE:
                 page.event(action, _target(state.get("dom")))
         page.flush()
@@ -153,9 +145,9 @@ class _Page:
         self.typed: list[str] = []
         self.field, self.secret = ("", ""), False
 
-    def event(self, action: dict[str, Any], path: list[dict[str, Any]]) -> None:
+    def event(self, action: Row, path: list[Row]) -> None:
         """Take an event on the last element of a path: a press, a release elsewhere (a drag), or a key."""
-        kind, x, y = action.get("type"), as_int(action.get("x")), as_int(action.get("y"))
+        kind, x, y = action.get("type"), action.whole("x"), action.whole("y")
         at = (x, y) if x is not None and y is not None else None
         if kind == "mousedown":
             self.flush()
@@ -168,9 +160,9 @@ class _Page:
                 drag = {"action_type": "drag", "parameters": moved}
                 self.draft.steps[-1] = self.draft.steps[-1].model_copy(update=drag)
         elif kind in ("keypress", "keydown") and path:
-            self._key(kind, as_int(action.get("charCode")) or as_int(action.get("keyCode")) or 0, path)
+            self._key(kind, action.whole("charCode") or action.whole("keyCode") or 0, path)
 
-    def _key(self, kind: str, code: int, path: list[dict[str, Any]]) -> None:
+    def _key(self, kind: str, code: int, path: list[Row]) -> None:
         """A character is typed, a backspace takes the last one back, Enter is a step of its own."""
         control = _named(path)
         if control != self.field:
@@ -182,7 +174,7 @@ class _Page:
             del self.typed[-1:]
         elif kind == "keypress" and 32 <= code < 0x110000:
             self.typed.append(chr(code))
-            self.field, self.secret = control, as_name(path[-1].get("tag")).casefold() == "input_password"
+            self.field, self.secret = control, path[-1].name("tag").casefold() == "input_password"
 
     def flush(self) -> None:
         """Write down what was typed."""
@@ -195,24 +187,24 @@ class _Page:
         self.draft.step(action, control=name, control_type=role, parameters=given, application=self.application, **more)
 
 
-def _target(node: Any, path: tuple[dict[str, Any], ...] = ()) -> list[dict[str, Any]]:
+def _target(node: Any, path: tuple[Row, ...] = ()) -> list[Row]:
     """The elements down to the one an event hit; none where it hit none."""
     found = as_dict(node)
     if found.get("recordingTarget"):
         return [*path, found]
-    children = as_dicts(found.get("children")) if len(path) < MAX_DEPTH else []
+    children = found.rows("children") if len(path) < MAX_DEPTH else []
     return next((hit for child in children if (hit := _target(child, (*path, found)))), [])
 
 
-def _named(path: list[dict[str, Any]]) -> tuple[str, str]:
-    target, tag = path[-1], as_name(path[-1].get("tag")).casefold()
-    own = as_name(target.get("value")) if tag in ("input_button", "input_submit") else _text(target)
-    labels = (_text(one) for one in path[-2:-4:-1] if as_name(one.get("tag")).casefold() == "label")
-    name = own or next(labels, "") or first_name(target, "id", "classes")
+def _named(path: list[Row]) -> tuple[str, str]:
+    target, tag = path[-1], path[-1].name("tag").casefold()
+    own = target.name("value") if tag in ("input_button", "input_submit") else _text(target)
+    labels = (_text(one) for one in path[-2:-4:-1] if one.name("tag").casefold() == "label")
+    name = own or next(labels, "") or target.name("id", "classes")
     return name, _TYPES.get(tag, tag.removeprefix("input_"))
 
 
-def _text(node: dict[str, Any]) -> str:
+def _text(node: Row) -> str:
     """The words inside an element, as its own text and that of its children."""
-    parts = [as_name(one.get("text")) for one in (node, *as_dicts(node.get("children")))]
+    parts = [one.name("text") for one in (node, *node.rows("children"))]
     return " ".join(part for part in parts if part)

@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 from ufo_experience.redact.names import words_of
-from ufo_experience.traces.values import as_dict, as_name, first_key, first_name, first_of, short_object
+from ufo_experience.traces.values import Row, as_dict, as_name, short_object
 
 ACTION = ("action_type", "action", "function", "tool", "skill", "verb", "op", "operation", "tool_name", "action_name")
 NAMES = (*ACTION[:-1], "type", "name")
@@ -79,7 +79,7 @@ class Call:
     @property
     def ref(self) -> str:
         """The mark of an element that holds for one screen only, "" without one."""
-        return first_name(self.arguments, "ref", "target", "bid", "index")
+        return Row(self.arguments).name("ref", "target", "bid", "index")
 
 
 def calls_in(action: Any) -> list[Call]:
@@ -107,9 +107,9 @@ def arguments_of(value: Any) -> dict[str, Any]:
     return found if found or value in (None, "", {}, []) else {"value": value}
 
 
-def is_tool_call(item: dict[str, Any]) -> bool:
+def is_tool_call(item: Row) -> bool:
     """True for an object whose `type` only says that it is a call of a tool; what the tool is, it says elsewhere."""
-    return as_name(item.get("type")).casefold() in _TOOL_CALL
+    return item.name("type").casefold() in _TOOL_CALL
 
 
 def take_target(arguments: dict[str, Any], action: str = "") -> tuple[str, str]:
@@ -129,7 +129,7 @@ def take_target(arguments: dict[str, Any], action: str = "") -> tuple[str, str]:
 def named_control(value: Any) -> tuple[str, str]:
     """Name and role of a control given as a text or as an object."""
     named = as_dict(value)
-    return (first_name(named, *_NAMED), first_name(named, "role", "type", "tag")) if named else (as_name(value), "")
+    return (named.name(*_NAMED), named.name("role", "type", "tag")) if named else (as_name(value), "")
 
 
 def _is_label(value: Any) -> bool:
@@ -149,22 +149,22 @@ def _of_brackets(match: re.Match[str]) -> Call:
     return Call(name, arguments)
 
 
-def _of_object(action: dict[str, Any]) -> list[Call]:
-    key = first_key(action, NAMES)
+def _of_object(action: Row) -> list[Call]:
+    key = action.key(*NAMES)
     if key is None:
         return _under_its_name({name: value for name, value in action.items() if value is not None})
     named = action[key]
     if isinstance(named, dict):  # {"type": "function", "function": {…}} and {"action": {…}}
-        return _of_object(named)
+        return _of_object(Row(named))
     if key in ("action_type", "type") and as_name(named).casefold() in _TOOL_CALL:
-        rest = {name: value for name, value in action.items() if name != key}
-        return _of_object(rest) if any(rest.get(name) for name in NAMES) else []
+        rest = Row({name: value for name, value in action.items() if name != key})
+        return _of_object(rest) if rest.has(*NAMES) else []
     if key == "action" and isinstance(named, str) and _SOURCE.match(named):
         return calls_in(named)
-    given = first_key(action, tuple(name for name in ARGUMENTS if name != key))
+    given = action.key(*(name for name in ARGUMENTS if name != key))
     dropped = {key, given, *_OF_THE_CALL}
-    rest = {name: value for name, value in action.items() if name not in dropped}
-    return [_unwrapped(as_name(named), arguments_of(action[given]) if given else rest)]
+    beside = {name: value for name, value in action.items() if name not in dropped}
+    return [_unwrapped(as_name(named), arguments_of(action[given]) if given else beside)]
 
 
 def _under_its_name(parts: dict[str, Any]) -> list[Call]:
@@ -178,7 +178,7 @@ def _under_its_name(parts: dict[str, Any]) -> list[Call]:
 
 def _unwrapped(name: str, arguments: dict[str, Any]) -> Call:
     """A tool that does many things names what it does in its arguments."""
-    inner = as_name(first_of(arguments, ("action", "action_type")))
+    inner = Row(arguments).name("action", "action_type")
     if inner and _TOOL_WITH_ACTION.fullmatch(name.rpartition("__")[2]):
         return Call(inner, {key: value for key, value in arguments.items() if key not in ("action", "action_type")})
     return Call(name, arguments)

@@ -16,9 +16,9 @@ from ufo_experience.traces.calls import Call, calls_in
 from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
-from ufo_experience.traces.rows import TASK, Row, RowsReader, stated_outcome, states_outcome, steps_of_calls
+from ufo_experience.traces.rows import TASK, Numbered, RowsReader, stated_outcome, states_outcome, steps_of_calls
 from ufo_experience.traces.tree import marks_of_text
-from ufo_experience.traces.values import as_dict, as_dicts, as_host, as_list, as_name, as_text, first_name, first_of
+from ufo_experience.traces.values import Row, as_dict, as_dicts, as_host, as_list, as_text
 
 MAX_RESULT = 2_000  # characters of a tool's answer
 _LISTS = ("messages", "conversation", "chat", "traj", "items", "input", "output", "conversations", "contents")
@@ -60,22 +60,22 @@ class _Talk:
     def follow(self, message: Any, time: Any = None) -> None:
         """Take one message or item, of any of the vendors."""
         item = as_dict(message)
-        item = as_dict(item.get("data")) | {"type": item.get("type")} if "data" in item and "type" in item else item
-        kind = as_name(item.get("type"))
-        said = first_name(item, "role", "from") or kind
+        item = Row(item.row("data") | {"type": item.get("type")}) if "data" in item and "type" in item else item
+        kind = item.name("type")
+        said = item.name("role", "from") or kind
         role = "user" if "parts" in item and said == "function" else _ROLES.get(said, said)
         if kind in _CALLS:
             self._call([item], time)
         elif kind in _RESULTS or (role == "tool" and "parts" not in item):
-            self._result(as_name(first_of(item, ("call_id", "tool_call_id"))), item)
+            self._result(item.name("call_id", "tool_call_id"), item)
         elif kind == "reasoning":
             self.thought = _words_of(_blocks(item)) or self.thought
         elif role in ("user", "assistant"):
             self._message(item, role, time)
 
-    def follow_line(self, record: dict[str, Any]) -> None:
+    def follow_line(self, record: Row) -> None:
         """Take one line of a file that is one conversation; in the session files of hosts each text begins a task."""
-        payload, message = as_dict(record.get("payload")), as_dict(record.get("message"))
+        payload, message = record.row("payload"), record.row("message")
         codex = record.get("type") == "response_item" and bool(payload)
         claude_code = record.get("type") in ("user", "assistant") and bool(message)
         if claude_code and (record.get("isSidechain") or record.get("isMeta")):
@@ -84,29 +84,27 @@ class _Talk:
         if codex or claude_code or _is_item(record):
             self.follow(payload if codex else message if claude_code else record, record.get("timestamp"))
 
-    def runs(self, head: dict[str, Any]) -> Iterator[Row]:
+    def runs(self, head: Row) -> Iterator[Numbered]:
         """The tasks for which something was done, each with its calls."""
-        yield from ((None, {"head": head, "task": task, "made": made}) for task, made in self.tasks if made)
+        yield from ((None, Row(head=head, task=task, made=made)) for task, made in self.tasks if made)
 
-    def _message(self, item: dict[str, Any], role: str, time: Any) -> None:
+    def _message(self, item: Row, role: str, time: Any) -> None:
         """A message of the user or the model: its words, the calls in it, and results of earlier ones."""
         blocks = _blocks(item)
         for block in blocks:
             if block.get("type") == "tool_result":
-                self._result(first_name(block, "tool_use_id", "toolUseId"), block)
+                self._result(block.name("tool_use_id", "toolUseId"), block)
         text = _words_of(blocks)
         if role == "assistant":
-            self.thought = text or as_text(item.get("reasoning_content")) or self.thought
-            more = as_list(item.get("tool_calls")) + [call for call in [as_dict(item.get("function_call"))] if call]
+            self.thought = text or item.text("reasoning_content") or self.thought
+            more = item.listed("tool_calls") + [call for call in [item.row("function_call")] if call]
             self._call([*(block for block in blocks if block.get("type") in _CALLS), *more], time)
         elif (not self.tasks or (self.split and self.tasks[-1][1])) and (text := text.strip()):
             self.tasks += [] if text.startswith(_OF_THE_HOST) else [(text, [])]
 
     def _call(self, items: Iterable[Any], time: Any) -> None:
         found = [
-            (call, first_name(one, "call_id", "id", "toolUseId"))
-            for one in as_dicts([*items])
-            for call in _calls_of(one)
+            (call, one.name("call_id", "id", "toolUseId")) for one in as_dicts([*items]) for call in _calls_of(one)
         ]
         if not self.tasks:
             self.tasks.append(("", []))
@@ -117,7 +115,7 @@ class _Talk:
             self.tasks[-1][1].append(_Made(identifier, url, step | {"action_type": name, "timestamp": time}))
         self.thought = "" if found else self.thought
 
-    def _result(self, name: str, item: dict[str, Any]) -> None:
+    def _result(self, name: str, item: Row) -> None:
         text = _words_of(_blocks(item))
         self.names = marks_of_text(text) if "[ref=" in text else self.names
         made = [one for _, calls in self.tasks for one in calls]
@@ -142,11 +140,11 @@ class ChatReader(RowsReader):
         values = [item for value in found.values for item in as_list(value)]
         return any(_is_talk(value) for value in values[:60])
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
         """Each task with the calls that came after it, and the object that holds the conversation."""
         single = _Talk()
         for _, record in records_of(path, report.problems):
-            listed = [item for key in _LISTS for item in as_list(record.get(key)) if isinstance(item, dict)]
+            listed = _listed(record)
             if any(_is_item(item) for item in listed):
                 talk = _Talk()
                 for item in listed:
@@ -154,25 +152,25 @@ class ChatReader(RowsReader):
                 yield from talk.runs(record)
             else:
                 single.follow_line(record)
-        yield from single.runs({})
+        yield from single.runs(Row())
 
-    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+    def start(self, path: Path, row: Row, number: int) -> Draft:
         """The task is what the file states beside the messages, else the text of the user."""
-        stated, actions = first_of(row["head"], TASK), [one.step["action_type"] for one in row["made"]]
+        stated, actions = row["head"].first(*TASK), [one.step["action_type"] for one in row["made"]]
         request = stated if isinstance(stated, str) else row["task"]
         key = run_key(path.stem, number, [row["task"], actions])
         return Draft(path, format=self.name, session=key, request=request)
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         head, host = row["head"], None
         for one in row["made"]:
             host = as_host(one.url) or host
-            draft.step(**one.step, application=first_of(head, ("application", "app")) or host)
+            draft.step(**one.step, application=head.first("application", "app") or host)
         outcome = stated_outcome(head) if states_outcome(head) else {}
         return {**outcome, "agent": head.get("model") or self.name, "env": "web" if host else None}
 
 
-def _calls_of(item: dict[str, Any]) -> list[Call]:
+def _calls_of(item: Row) -> list[Call]:
     if item.get("type") == "computer_call":
         return [call for action in as_list(item.get("action") or item.get("actions")) for call in calls_in(action)]
     return [call for call in calls_in(item) if call.name]
@@ -181,38 +179,42 @@ def _calls_of(item: dict[str, Any]) -> list[Call]:
 def _is_talk(value: Any) -> bool:
     """True for an object that calls a tool, or holds messages that do."""
     found = as_dict(value)
-    inner = as_dict(found.get("payload")) or as_dict(found.get("message")) or found
+    inner = found.row("payload") or found.row("message") or found
     if found.get("type") in ("session_meta", "response_item") and "payload" in found:
         return True
     if found.get("sessionId") and found.get("type") in ("user", "assistant") and found.get("message"):
         return True
     if found.get("type") in _KEPT_BESIDE and found.keys() & {"messageId", "leafUuid", "sessionId"}:
         return True
-    listed = [item for key in _LISTS for item in as_list(found.get(key)) if isinstance(item, dict)]
-    return any(_calls_tool(item) for item in [inner, *listed])
+    return any(_calls_tool(item) for item in [inner, *_listed(found)])
 
 
-def _calls_tool(item: dict[str, Any]) -> bool:
-    item = as_dict(item.get("data")) or item
+def _listed(record: Row) -> list[Row]:
+    """The messages or items an object holds."""
+    return [Row(item) for key in _LISTS for item in as_list(record.get(key)) if isinstance(item, dict)]
+
+
+def _calls_tool(item: Row) -> bool:
+    item = item.row("data") or item
     if item.get("tool_calls") or (item.get("type") in (*_CALLS, *_RESULTS) and item.get("type") != "tool_call"):
         return True
     inside = any(block.get("type") in ("tool_use", "function_call") for block in _blocks(item))
-    return "role" in item and (inside or bool(as_dict(item.get("function_call"))))
+    return "role" in item and (inside or bool(item.row("function_call")))
 
 
-def _is_item(item: dict[str, Any]) -> bool:
+def _is_item(item: Row) -> bool:
     return "role" in item or "from" in item or item.get("type") in _KINDS
 
 
-def _blocks(item: dict[str, Any]) -> list[dict[str, Any]]:
+def _blocks(item: Row) -> list[Row]:
     """The parts of a message, of a result or of a reasoning in one shape, whoever wrote it."""
-    content = first_of(item, _CONTENT)
-    found = [{"text": one} if isinstance(one, str) else as_dict(one) for one in as_list(content)]
+    content = item.first(*_CONTENT)
+    found = [Row(text=one) if isinstance(one, str) else as_dict(one) for one in as_list(content)]
     wrapped = ((block, next((key for key in _WRAPPED if as_dict(block.get(key))), "")) for block in found)
-    return [{**as_dict(block[key]), "type": _WRAPPED[key]} if key else block for block, key in wrapped]
+    return [Row(block.row(key) | {"type": _WRAPPED[key]}) if key else block for block, key in wrapped]
 
 
-def _words_of(blocks: list[dict[str, Any]]) -> str:
+def _words_of(blocks: list[Row]) -> str:
     """The texts among the parts of a message, thinking included; images left out."""
-    words = [as_text(first_of(block, _TEXT)) for block in blocks]
+    words = [block.text(*_TEXT) for block in blocks]
     return as_text("\n".join(word for word in words if word))

@@ -20,7 +20,7 @@ from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, first_values, load_document, problem
 from ufo_experience.traces.rows import (
-    Row,
+    Numbered,
     RowsReader,
     add_row,
     calls_of_row,
@@ -28,19 +28,7 @@ from ufo_experience.traces.rows import (
     rewarded,
     steps_of_row,
 )
-from ufo_experience.traces.values import (
-    ALMOST_ONE,
-    as_amount,
-    as_dict,
-    as_dicts,
-    as_host,
-    as_list,
-    as_name,
-    as_text,
-    first_name,
-    first_of,
-    parse_literal,
-)
+from ufo_experience.traces.values import ALMOST_ONE, Row, as_amount, as_dict, as_list, as_name, as_text, parse_literal
 
 TRAJECTORY, RESULT = "traj.jsonl", "result.txt"
 _TASKS = ("instruction", "task", "goal")
@@ -73,7 +61,7 @@ class OSWorldReader(RowsReader):
         """True for a folder with `traj.jsonl`, and for a file whose lines have `step_num` and `action`."""
         return (found.path / TRAJECTORY).is_file() if found.path.is_dir() else super().recognises(found)
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
         """The one run of a folder, its task and score among the keys."""
         file = path / TRAJECTORY if path.is_dir() else path
         lines = JsonLines(file, problems=report.problems)
@@ -81,17 +69,17 @@ class OSWorldReader(RowsReader):
         if rows:
             task = _task_of(file.absolute().parent, report.problems)
             score = _score(file.with_name(RESULT), report.problems)
-            yield None, {**task, "file": file, "rows": rows, "score": score, "torn": lines.torn}
+            yield None, Row({**task, "file": file, "rows": rows, "score": score, "torn": lines.torn})
 
-    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+    def start(self, path: Path, row: Row, number: int) -> Draft:
         """A run is named after its folder."""
         key = run_key(row["file"].absolute().parent.name, number, row["rows"][0][1])
-        request = first_of(row, _TASKS) or first_of(row["rows"][0][1], _TASKS)
+        request = row.first(*_TASKS) or row["rows"][0][1].first(*_TASKS)
         return Draft(row["file"], format=self.name, session=key, request=request)
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
-        related, rows = [as_name(app) for app in as_list(row.get("related_apps"))], [one for _, one in row["rows"]]
-        snapshot = as_name(row.get("snapshot")) or draft.path.absolute().parent.parent.name or None
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+        related, rows = [as_name(app) for app in row.listed("related_apps")], [one for _, one in row["rows"]]
+        snapshot = row.name("snapshot") or draft.path.absolute().parent.parent.name or None
         for line, one in row["rows"]:
             add_row(
                 draft, one, **_said(one), line=line, application=related[0] if related else snapshot, agent=self.name
@@ -111,22 +99,22 @@ class OSWorldReader(RowsReader):
 
 def steps_of(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The steps of one line of OSWorld's log, as `Draft.step` takes them."""
-    return steps_of_row(row, **_said(row))
+    return steps_of_row(row, **_said(Row(row)))
 
 
-def _said(row: dict[str, Any]) -> dict[str, Any]:
+def _said(row: Row) -> dict[str, Any]:
     """The actions of one line: Python source, a word, or an object such as a tool call or one of computer_13."""
-    action = first_of(row, ("action", "code"))
+    action = row.first("action", "code")
     given = as_dict(action)
     command = given.get("command")
-    if isinstance(command, str) and "pyautogui" in command and not as_dict(given.get("input")):
+    if isinstance(command, str) and "pyautogui" in command and not given.row("input"):
         action = command
-    beside = {key: value for key, value in row.items() if key not in ACTION} | {"action": action}
+    beside = Row({key: value for key, value in row.items() if key not in ACTION} | {"action": action})
     calls = [call for call in calls_of_row(beside) if call.name.upper() not in _CLAIMS]
     for call in calls:
         call.name = call.name.lower() if call.name.isupper() else call.name
     words = " ".join(as_name(row[key]) for key in _WORDS if isinstance(row.get(key), str))
-    return {"calls": calls, "thought": first_of(row, _THOUGHTS) or "", "words": words}
+    return {"calls": calls, "thought": row.first(*_THOUGHTS) or "", "words": words}
 
 
 def _score(path: Path, problems: list[Problem]) -> float | None:
@@ -168,11 +156,11 @@ class AndroidControlReader(RowsReader):
     needs = ("goal", "actions", "step_instructions")
     env = "android"
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         listed = (as_list(row.get(key)) for key in ("actions", "step_instructions", "accessibility_trees"))
         application = None
         for action, words, tree in zip_longest(*listed):
-            application = as_name(as_dict(action).get("app_name")) or application
+            application = as_dict(action).name("app_name") or application
             add_row(draft, {"ui_elements": tree}, calls=_acts(action), thought=as_name(words), application=application)
         return {}
 
@@ -184,14 +172,14 @@ class AndroidWorldReader(RowsReader):
     needs = ("goal", "step_records")
     env = "android"
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         application = None
-        for record in as_dicts(row.get("step_records")):
+        for record in row.rows("step_records"):
             reason, action = _reason_and_action(record.get("action"))
-            application = as_name(as_dict(action).get("app_name")) or application
-            screen = as_dict(record.get("state")) | {"timestamp": record.get("timestamp")}
+            application = as_dict(action).name("app_name") or application
+            screen = record.row("state") | {"timestamp": record.get("timestamp")}
             add_row(draft, screen, calls=_acts(action), thought=reason, application=application)
-        verdict = first_of(row, ("task_actually_successful", "is_successful", "success"))
+        verdict = row.first("task_actually_successful", "is_successful", "success")
         success = verdict if isinstance(verdict, bool) else rewarded(verdict)
         complete = row.get("episode_terminated_early") is not True
         return judged_by_program(success, known=success is not None) | {"complete": complete}
@@ -203,14 +191,14 @@ class AgentNetReader(RowsReader):
     name = "agentnet"
     tasks = ("instruction",)
 
-    def is_row(self, row: dict[str, Any]) -> bool:
-        first = as_dicts(row.get("traj"))[:3]
-        return "instruction" in row and any("code" in as_dict(step.get("value")) for step in first)
+    def is_row(self, row: Row) -> bool:
+        first = row.rows("traj")[:3]
+        return "instruction" in row and any("code" in step.row("value") for step in first)
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
-        for value in (as_dict(step.get("value")) for step in as_dicts(row.get("traj"))):
-            add_row(draft, value, calls=_acts(value.get("code")), thought=as_name(value.get("action")))
-        return {"env": first_name(row, "platform", "os") or None}
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+        for value in (step.row("value") for step in row.rows("traj")):
+            add_row(draft, value, calls=_acts(value.get("code")), thought=value.name("action"))
+        return {"env": row.name("platform", "os") or None}
 
 
 class Mind2WebReader(RowsReader):
@@ -220,19 +208,19 @@ class Mind2WebReader(RowsReader):
     tasks = ("confirmed_task",)
     env = "web"
 
-    def is_row(self, row: dict[str, Any]) -> bool:
+    def is_row(self, row: Row) -> bool:
         return "confirmed_task" in row and bool(row.keys() & {"action_reprs", "actions"})
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
-        lines = map(as_name, as_list(row.get("action_reprs")))
-        for line, action in zip_longest(lines, as_dicts(row.get("actions"))):
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+        lines = map(as_name, row.listed("action_reprs"))
+        for line, action in zip_longest(lines, row.rows("actions")):
             match = _REPR.fullmatch(line or "")
             shown = match.groupdict("") if match else {"name": "", "role": "", "op": line or "", "value": ""}
             name, role = (shown["name"].strip(), shown["role"]) if shown["name"].strip() else _of_candidates(action)
-            operation = as_dict(as_dict(action).get("operation"))
-            text = as_name(operation.get("value")) or shown["value"]
+            operation = as_dict(action).row("operation")
+            text = operation.name("value") or shown["value"]
             draft.step(
-                (as_name(operation.get("op")) or shown["op"]).lower(), control=name, control_type=role,
+                (operation.name("op") or shown["op"]).lower(), control=name, control_type=role,
                 parameters={"text": text} if text else {}, application=row.get("website"),
             )  # fmt: skip
         return {}
@@ -240,10 +228,10 @@ class Mind2WebReader(RowsReader):
 
 def _of_candidates(action: Any) -> tuple[str, str]:
     """Name and role of the element an action of Mind2Web was on."""
-    for candidate in as_dicts(as_dict(action).get("pos_candidates")):
-        found = {**candidate, **as_dict(candidate.get("attributes"))}
-        if name := first_name(found, *_LABELS):
-            return name, first_name(found, "role", "tag")
+    for candidate in as_dict(action).rows("pos_candidates"):
+        found = Row(candidate | candidate.row("attributes"))
+        if name := found.name(*_LABELS):
+            return name, found.name("role", "tag")
     return "", ""
 
 
@@ -258,8 +246,8 @@ class AgentLabReader(RowsReader):
     tasks = ("goal", "intent")
     env = "web"
 
-    def is_row(self, row: dict[str, Any]) -> bool:
-        return "summary_info" in row and any("action" in step for step in as_dicts(row.get("steps"))[:3])
+    def is_row(self, row: Row) -> bool:
+        return "summary_info" in row and any("action" in step for step in row.rows("steps")[:3])
 
     def recognises(self, found: Found) -> bool:
         """True for a run with its summary, and for a summary."""
@@ -275,18 +263,18 @@ class AgentLabReader(RowsReader):
             raise DataError(reason, file=str(path), code="E_EMPTY")
         yield from super().read(path, report)
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
-        for record in as_dicts(row.get("steps")):
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+        for record in row.rows("steps"):
             calls = [_marked(call) for call in _acts(record.get("action"))]
-            host, thought = as_host(record.get("url")), first_name(record, "reasoning", "think")
+            host, thought = record.host("url"), record.name("reasoning", "think")
             add_row(draft, record, calls=calls, thought=thought, application=host)
-        summary = as_dict(row.get("summary_info"))
+        summary = row.row("summary_info")
         reward, tokens = (as_amount(summary.get(key)) for key in ("cum_reward", "stats.cum_input_tokens"))
         return {
             **judged_by_program(reward is not None and reward >= ALMOST_ONE, reward, known=reward is not None),
-            "failure_reason": as_name(summary.get("err_msg")) or None,
+            "failure_reason": summary.name("err_msg") or None,
             "tokens": int(tokens) if tokens else None,
-            "agent": as_name(row.get("agent")) or self.name,
+            "agent": row.name("agent") or self.name,
         }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from ufo_experience.actions import is_blind
+from ufo_experience.controls import VisibleControls, visibility, with_seen
 from ufo_experience.errors import DataError
 from ufo_experience.ids import content_hash
 from ufo_experience.redact.names import is_secret_name
@@ -29,7 +30,6 @@ from ufo_experience.schema import (
     readable_name,
     validate,
 )
-from ufo_experience.traces.in_view import VisibleControls, visibility, with_seen
 from ufo_experience.traces.lines import problem
 from ufo_experience.traces.naming import Named
 from ufo_experience.traces.values import KEEP, as_amount, as_name, as_text, as_time, short_object

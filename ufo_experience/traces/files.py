@@ -7,13 +7,15 @@ An archive in an archive stays closed.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
 import stat
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,17 +25,17 @@ from typing import IO, Any
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem
 from ufo_experience.traces.lines import first_text, first_values, open_regular
+from ufo_experience.traces.values import Row, as_dict, as_list
 
 # A folder with one of these files is one source; more files may belong to it.
 _FOLDERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "ufo": (frozenset({"response.log", "request.log", "evaluation.log"}), frozenset({"output.md"})),
     "osworld": (frozenset({"traj.jsonl"}), frozenset({"result.txt", "runtime.log", "task.json"})),
 }
-_LOGS = frozenset(
-    ".json .jsonl .ndjson .log .yaml .yml .side .trace .gz .zip .mht .mhtml .robin .pad .md .py .js .ts .mjs".split()
-)
-_SELDOM_LOGS = frozenset(".md .py .js .ts .mjs".split())  # notes and source code: in a tree read only where one is
+# What is called so is named where no reader knows it; other files of a folder are read where one does, else counted.
+_LOGS = frozenset(".json .jsonl .ndjson .log .yaml .yml .side .trace .gz .zip .mht .mhtml .robin .pad".split())
 MAX_LEVELS = 40
+HEAD_BYTES = 512  # among which a picture or a program has a NUL
 FINISHED = ".finished"  # what the recorder puts behind the log of a run that ended
 LEARNED = "a finished run: it was learned when it ended"
 
@@ -69,10 +71,14 @@ class Found:
         return first_values(self.path)
 
     @property
-    def first(self) -> dict[str, Any]:
+    def first(self) -> Row:
         """The first value if it is an object, else an empty one."""
-        value = next(iter(self.values), None)
-        return value if isinstance(value, dict) else {}
+        return as_dict(next(iter(self.values), None))
+
+    @property
+    def rows(self) -> list[Row]:
+        """The objects among the first values, and in those that are lists."""
+        return [Row(row) for value in self.values for row in as_list(value)[:5] if isinstance(row, dict)]
 
     @property
     def is_archive(self) -> bool:
@@ -82,20 +88,24 @@ class Found:
 
 @dataclass
 class ReadReport:
-    """What reading met besides trajectories. Nothing that was found on disk is missing from it."""
+    """What reading met besides trajectories. Nothing that was found on disk is missing from it.
+
+    `no_log` counts the files of folders and archives in which nothing was recognised, by the endings of their names.
+    """
 
     problems: list[Problem] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
+    no_log: Counter[str] = field(default_factory=Counter)
 
 
 Recognise = Callable[[Found], bool]
 
 
-def walk(root: Path, skipped: list[tuple[str, str]], is_log: Recognise) -> Iterator[Found]:
+def walk(root: Path, report: ReadReport, is_log: Recognise) -> Iterator[Found]:
     """Yield the sources at `root`, folder by folder, names in order. Raises `DataError` when nothing is there.
 
-    `is_log` is asked of notes and source code, which are passed over without a word where they are no log.
+    `is_log` is asked of files that are not called like a log; those that are none are counted.
     """
     try:
         mode = os.stat(root).st_mode
@@ -103,18 +113,26 @@ def walk(root: Path, skipped: list[tuple[str, str]], is_log: Recognise) -> Itera
         raise DataError("no such file or folder", file=str(root), code="E_MISSING") from error
     if stat.S_ISDIR(mode):
         empty = True
-        for found in _walk_folder(root, skipped, is_log, MAX_LEVELS):
+        for found in _walk_folder(root, report, is_log, MAX_LEVELS):
             empty = False
             yield found
-        if empty and not any(why == LEARNED for _, why in skipped):
-            raise DataError("no trace in this folder", file=str(root), code="E_EMPTY")
+        if empty and not any(why == LEARNED for _, why in report.skipped):
+            raise DataError(f"no trace in this folder{without_log(report.no_log)}", file=str(root), code="E_EMPTY")
     elif stat.S_ISREG(mode):
         yield Found(root, given=True)
     else:
         raise DataError("not a regular file", file=str(root), code="E_NOT_A_FILE")
 
 
-def _walk_folder(folder: Path, skipped: list[tuple[str, str]], is_log: Recognise, levels: int) -> Iterator[Found]:
+def without_log(counted: Mapping[str, int]) -> str:
+    """What was counted, in words, after what is said before: `: no log in 3 files (2 .png, 1 .txt)`; "" for nothing."""
+    kinds = ", ".join(f"{count} {suffix or 'without an ending'}" for suffix, count in sorted(counted.items()))
+    number = sum(counted.values())
+    return f": no log in {number} file{'s' * (number > 1)} ({kinds})" if number else ""
+
+
+def _walk_folder(folder: Path, report: ReadReport, is_log: Recognise, levels: int) -> Iterator[Found]:
+    skipped = report.skipped
     try:
         with os.scandir(folder) as entries:
             listed = sorted(entries, key=lambda entry: entry.name)
@@ -135,20 +153,36 @@ def _walk_folder(folder: Path, skipped: list[tuple[str, str]], is_log: Recognise
         if entry.is_dir(follow_symlinks=False) and not levels:
             skipped.append((entry.path, f"more than {MAX_LEVELS} folders deep"))
         elif entry.is_dir(follow_symlinks=False):
-            yield from _walk_folder(Path(entry.path), skipped, is_log, levels - 1)
+            yield from _walk_folder(Path(entry.path), report, is_log, levels - 1)
         elif entry.name not in files:
             skipped.append((entry.path, "not a regular file; links are not followed"))
-        elif entry.name not in claimed and _may_be_log(found := Found(Path(entry.path)), is_log):
-            yield found
+        elif entry.name not in claimed and not entry.name.endswith(FINISHED):
+            yield from _file(Found(Path(entry.path)), report, is_log)
 
 
-def _may_be_log(found: Found, is_log: Recognise) -> bool:
-    return found.suffix in _LOGS and (found.suffix not in _SELDOM_LOGS or is_log(found))
+def _file(found: Found, report: ReadReport, is_log: Recognise) -> Iterator[Found]:
+    """The file where it may be a log; else it is counted."""
+    if found.suffix in _LOGS or (not _is_binary(found.path) and is_log(found)):
+        yield found
+    else:
+        report.no_log[found.suffix] += 1
+
+
+def _is_binary(path: Path) -> bool:
+    try:
+        with open_regular(path, MAX_ARCHIVE, error=DataError) as stream:
+            return _is_binary_head(stream.read(HEAD_BYTES))
+    except DataError:
+        return True
+
+
+def _is_binary_head(head: bytes) -> bool:
+    return b"\0" in head and not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 @contextmanager
-def unpacked(path: Path) -> Iterator[Path]:
-    """A folder with the logs of an archive; it is removed afterwards.
+def unpacked(path: Path, report: ReadReport) -> Iterator[Path]:
+    """A folder with the files of an archive, pictures and programs left out; it is removed afterwards.
 
     Raises:
         DataError: `E_ARCHIVE`, it is damaged, encrypted, too large, or holds a name that leads out of it.
@@ -156,9 +190,11 @@ def unpacked(path: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="ufo-experience-") as name:
         folder = Path(name).resolve() / "logs"
         folder.mkdir()
-        unpack = _unpack_gzip if path.suffix.casefold() == ".gz" else _unpack_zip
         try:
-            unpack(path, folder)
+            if path.suffix.casefold() == ".gz":
+                _unpack_gzip(path, folder)
+            else:
+                _unpack_zip(path, folder, report)
         except (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
             raise _refused(path, f"cannot be unpacked: {error}") from error
         yield folder
@@ -174,7 +210,7 @@ def _unpack_gzip(path: Path, folder: Path) -> None:
         _copy(stream, folder / (name if Path(name).suffix else f"{name}.json"), MAX_UNPACKED, path)
 
 
-def _unpack_zip(path: Path, folder: Path) -> None:
+def _unpack_zip(path: Path, folder: Path, report: ReadReport) -> None:
     left = MAX_UNPACKED
     with open_regular(path, MAX_ARCHIVE, error=DataError) as raw, zipfile.ZipFile(raw) as archive:
         entries = archive.infolist()
@@ -182,14 +218,18 @@ def _unpack_zip(path: Path, folder: Path) -> None:
             raise _refused(path, f"more than {MAX_ENTRIES} entries")
         for entry in entries:
             parts = _parts(entry, path)
-            if entry.is_dir() or not parts[-1].casefold().endswith((*_LOGS, ".txt")):
+            if entry.is_dir():
                 continue
             if entry.flag_bits & 1:
                 raise _refused(path, "it is encrypted; unpack it and give the folder")
             target = folder.joinpath(*parts)
-            target.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(entry) as stream:
-                left -= _copy(stream, target, left, path)
+                suffix, head = target.suffix.casefold(), stream.read(HEAD_BYTES)
+                if suffix not in _LOGS and _is_binary_head(head):
+                    report.no_log[suffix] += 1
+                    continue
+                target.parent.mkdir(parents=True, exist_ok=True)
+                left -= _copy(stream, target, left, path, head)
 
 
 def _parts(entry: zipfile.ZipInfo, path: Path) -> tuple[str, ...]:
@@ -202,15 +242,16 @@ def _parts(entry: zipfile.ZipInfo, path: Path) -> tuple[str, ...]:
     return name.parts
 
 
-def _copy(stream: IO[bytes] | gzip.GzipFile, target: Path, limit: int, path: Path) -> int:
-    """Write what a stream gives; returns the bytes. Raises `DataError` beyond `limit`."""
-    size = 0
+def _copy(stream: IO[bytes] | gzip.GzipFile, target: Path, limit: int, path: Path, head: bytes = b"") -> int:
+    """Write what was read of a stream and what it still gives; returns the bytes. Raises `DataError` beyond `limit`."""
+    size, chunk = 0, head or stream.read(HEAD_BYTES)
     with target.open("wb") as out:
-        while chunk := stream.read(1 << 20):
+        while chunk:
             size += len(chunk)
             if size > limit:
                 raise _refused(path, f"unpacks to more than {MAX_UNPACKED >> 20} MB; unpack it and give the folder")
             out.write(chunk)
+            chunk = stream.read(1 << 20)
     return size
 
 

@@ -24,18 +24,8 @@ from ufo_experience.ids import content_hash, new_id
 from ufo_experience.schema import LONGEST_RUN, MAX_STEPS, Judge, Step, Trajectory, expect
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.lines import parse
-from ufo_experience.traces.rows import (
-    APPLICATION,
-    SESSION,
-    STEPS,
-    TASK,
-    add_row,
-    has_any,
-    is_step,
-    stated_ending,
-    unknown_keys,
-)
-from ufo_experience.traces.values import as_list, as_name, first_of
+from ufo_experience.traces.rows import APPLICATION, SESSION, STEPS, TASK, add_row, is_step, stated_ending, unknown_keys
+from ufo_experience.traces.values import Row, as_list
 
 FORMAT = "api"
 A_STEP = '{"action": "click", "control": "Send", "control_type": "Button", "parameters": {}, "observation": "…"}'
@@ -114,9 +104,9 @@ def run_of(
     draft.left_out = max(0, len(given_steps) - LONGEST_RUN)
     for place, given in enumerate(given_steps[:LONGEST_RUN]):
         row = given.model_dump(mode="json", exclude_defaults=True) if isinstance(given, Step) else given
-        if not isinstance(row, Mapping) or not is_step(dict(row)):
+        if not isinstance(row, Mapping) or not is_step(Row(row)):
             raise _wrong(f"names no action; a step looks like {A_STEP}", f"steps.{place}")
-        add_row(draft, dict(row), application=application)
+        add_row(draft, Row(row), application=application)
         unknown |= dict.fromkeys(unknown_keys(row))
     if not draft.steps:
         raise _wrong("there are none: what did the run do?", "steps")
@@ -134,15 +124,15 @@ def runs_in(value: Any) -> Iterator[Run]:
         DataError: something in it is no run; its keys are named.
     """
     for place, one in enumerate(as_list(value), start=1):
-        record = dict(one) if isinstance(one, Mapping) else {}
-        if not has_any(record, TASK) or not has_any(record, STEPS):
+        record = Row(one) if isinstance(one, Mapping) else Row()
+        if not record.has(*TASK) or not record.has(*STEPS):
             keys = ", ".join(map(str, record)) if isinstance(one, Mapping) else type(one).__name__
             raise _wrong(f"no run with a task and steps, but: {keys[:200]}; a run looks like {A_RUN}")
-        task, steps = first_of(record, TASK), first_of(record, STEPS)
+        task, steps = record.first(*TASK), record.first(*STEPS)
         if not isinstance(task, str):
             raise _wrong("not text", "task")
-        session = as_name(first_of(record, SESSION)) or f"{FORMAT}#{place}-{content_hash(record)[:8]}"
-        application = as_name(first_of(record, APPLICATION)) or None
+        session = record.name(*SESSION) or f"{FORMAT}#{place}-{content_hash(record)[:8]}"
+        application = record.name(*APPLICATION) or None
         yield run_of(task, steps, session=session, application=application, **stated_ending(record))
 
 

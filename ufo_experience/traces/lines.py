@@ -15,6 +15,7 @@ from ufo_experience.schema import MAX_DEPTH, Problem
 from ufo_experience.store.files import open_regular as open_regular  # what reads files elsewhere comes in here
 from ufo_experience.store.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
 from ufo_experience.store.strict_json import parse as parse
+from ufo_experience.traces.values import Row
 
 MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 20, 1 << 26, 1 << 28  # bytes; of a line without its images
 HEAD = 1 << 16  # bytes of a text by which its format is told
@@ -119,7 +120,7 @@ class JsonLines:
     bad_lines: list[int] = field(default_factory=list)
     torn: bool = False
 
-    def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def __iter__(self) -> Iterator[tuple[int, Row]]:
         lines = raw_lines(self.path, self.max_line, self.max_file)
         for line in _join_printed(lines, self.max_line) if self.several_lines else lines:
             if not line.too_long and not line.data.strip():
@@ -136,7 +137,7 @@ class JsonLines:
             self.problems += [problem(self.path, code, message, line.number) for code, message in notes.items()]
             yield line.number, value
 
-    def _object(self, line: RawLine, notes: Mended) -> dict[str, Any]:
+    def _object(self, line: RawLine, notes: Mended) -> Row:
         data = line.data.strip(_PADDING)
         if line.too_long:
             raise DataError(f"longer than {self.max_line} bytes", code="E_LONG_LINE")
@@ -145,7 +146,7 @@ class JsonLines:
         value = parse_json(data, notes)
         if not isinstance(value, dict):
             raise DataError("not a JSON object", code="E_NOT_OBJECT")
-        return value
+        return Row(value)
 
 
 def problem(path: Path, code: str, message: str, line: int | None = None) -> Problem:
@@ -164,7 +165,7 @@ def load_document(path: Path, problems: list[Problem]) -> Any:
     return value
 
 
-def records_of(path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, dict[str, Any]]]:
+def records_of(path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, Row]]:
     """Yield `(line, object)` of a file that holds JSON lines, one object, or a list of objects.
 
     Raises `DataError` when the file cannot be read; what is no object becomes a problem.
@@ -175,7 +176,7 @@ def records_of(path: Path, problems: list[Problem]) -> Iterator[tuple[int | None
     document = load_document(path, problems)
     for place, item in enumerate(document if isinstance(document, list) else [document], start=1):
         if isinstance(item, dict):
-            yield None, item
+            yield None, Row(item)
         elif item is not None:
             problems.append(problem(path, "E_NOT_OBJECT", f"item {place} is not an object"))
 

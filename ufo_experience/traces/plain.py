@@ -30,10 +30,9 @@ from ufo_experience.traces.rows import (
     SESSION,
     STEPS,
     TASK,
-    Row,
+    Numbered,
     RowsReader,
     add_row,
-    has_any,
     is_item,
     is_step,
     lack_of,
@@ -41,17 +40,7 @@ from ufo_experience.traces.rows import (
     stated_outcome,
     states_outcome,
 )
-from ufo_experience.traces.values import (
-    as_amount,
-    as_dict,
-    as_dicts,
-    as_int,
-    as_lines,
-    as_list,
-    as_name,
-    first_name,
-    first_of,
-)
+from ufo_experience.traces.values import Row, as_dict, as_dicts, as_lines
 
 _SELECTED = ("app_name", "application", "application_name")
 _CONTROL = ("label", "control_text", "control_name", "name")
@@ -63,10 +52,10 @@ class GenericReader(RowsReader):
     name = "generic"
     wanted = "session with a task and steps"
 
-    def is_row(self, row: dict[str, Any]) -> bool:
-        return _is_session(row) or (is_step(row) and has_any(row, SESSION))
+    def is_row(self, row: Row) -> bool:
+        return _is_session(row) or (is_step(row) and row.has(*SESSION))
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
         """The sessions: an object with its steps, or the lines that belong together; other rows are problems."""
         for _, group in groupby(records_of(path, report.problems), key=_session_of):
             rows = []
@@ -81,19 +70,19 @@ class GenericReader(RowsReader):
                         problem(path, "E_UNKNOWN_LINE", f"neither a session nor a step; keys: {keys}", line)
                     )
             if rows:
-                yield None, {"rows": rows}
+                yield None, Row(rows=rows)
 
-    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+    def start(self, path: Path, row: Row, number: int) -> Draft:
         """A run is named by its session."""
         head = row["rows"][0][1]
-        key = run_key(as_name(first_of(head, SESSION)) or path.stem, number, head)
-        return Draft(path, format=self.name, session=key, request=first_of(head, TASK), subtask=head.get("subtask"))
+        key = run_key(head.name(*SESSION) or path.stem, number, head)
+        return Draft(path, format=self.name, session=key, request=head.first(*TASK), subtask=head.get("subtask"))
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         (line, head), last = row["rows"][0], row["rows"][-1][1]
         whole = _is_session(head)
-        steps = [(line, one) for one in as_list(first_of(head, STEPS))] if whole else row["rows"]
-        problems = _add_steps(draft, steps, first_of(head, APPLICATION), is_item)
+        steps = [(line, one) for one in head.listed(*STEPS)] if whole else row["rows"]
+        problems = _add_steps(draft, steps, head.first(*APPLICATION), is_item)
         outcome = stated_outcome(last if states_outcome(last) else head)
         alone = {} if whole else {"cost": draft.summed_cost(), "tokens": None, "latency_ms": None}
         return {**stated_ending(head), **outcome, **alone, "problems": problems}
@@ -115,17 +104,15 @@ def _add_steps(
 def _is_session(value: Any) -> bool:
     """True for an object with steps; one without a field for the task must name actions as nothing but steps does."""
     steps = next((value[key] for key in STEPS if isinstance(value.get(key), list) and value[key]), None)
-    return steps is not None and (
-        has_any(value, TASK) or (value.keys().isdisjoint(TASK) and is_step(as_dict(steps[0])))
-    )
+    return steps is not None and (value.has(*TASK) or (value.keys().isdisjoint(TASK) and is_step(as_dict(steps[0]))))
 
 
-def _session_of(row: Row) -> tuple[str, str]:
+def _session_of(row: Numbered) -> tuple[str, str]:
     """Lines belong together while their session stays the same; an object with its own steps stands alone."""
     line, record = row
     if _is_session(record):
         return "object", f"{line} {id(record)}"
-    return "row", as_name(first_of(record, SESSION)) or as_name(first_of(record, TASK))
+    return "row", record.name(*SESSION) or record.name(*TASK)
 
 
 class _Document(RowsReader):
@@ -135,14 +122,14 @@ class _Document(RowsReader):
         """True when the first value is a run of this kind."""
         return any(self.is_row(_record(value)) for value in found.values[:1])
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
         """The one run."""
         if self.is_row(row := _record(load_document(path, report.problems))):
             yield None, row
 
 
-def _record(value: Any) -> dict[str, Any]:
-    return {"steps": value} if isinstance(value, list) else as_dict(value)
+def _record(value: Any) -> Row:
+    return Row(steps=value) if isinstance(value, list) else as_dict(value)
 
 
 class ExecutionTraceReader(_Document):
@@ -152,17 +139,17 @@ class ExecutionTraceReader(_Document):
     tasks = ("task", "task_description", "request", "goal")
     untold = "a bare list of steps"
 
-    def is_row(self, row: dict[str, Any]) -> bool:
-        steps = as_list(row.get("steps"))
+    def is_row(self, row: Row) -> bool:
+        steps = row.listed("steps")
         bare = row.keys() == {"steps"} and any(isinstance(one, dict) and "action_type" in one for one in steps)
         return bare or "execution_trace" in row or ("task_description" in row and "steps" in row)
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
-        rows = as_list(first_of(row, ("execution_trace", "steps")))
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+        rows = row.listed("execution_trace", "steps")
         unread = _add_steps(draft, [(None, one) for one in rows], row.get("application"), is_step)
-        first: dict[str, Any] = next(filter(is_step, rows), {})
-        draft.request = draft.request or as_name(first_of(first, self.tasks))
-        ending, cost = stated_ending(row), as_amount(row.get("cost"))
+        first = next(filter(is_step, as_dicts(rows)), Row())
+        draft.request = draft.request or first.name(*self.tasks)
+        ending, cost = stated_ending(row), row.amount("cost")
         return {
             **ending,
             "cost": cost if cost is not None else draft.summed_cost(),
@@ -179,8 +166,8 @@ class SavedSessionReader(_Document):
     tasks = ("request", "task")
     agent = "UFO"
 
-    def is_row(self, row: dict[str, Any]) -> bool:
-        steps, actions = as_list(row.get("steps")), row.get("actions")
+    def is_row(self, row: Row) -> bool:
+        steps, actions = row.listed("steps"), row.get("actions")
         return bool(row.keys() & {"task", "request"}) and (
             _are_of_ufo(row.get("trajectory"))
             or _are_of_ufo(actions)
@@ -188,25 +175,25 @@ class SavedSessionReader(_Document):
             or (bool(steps) and all(isinstance(step, str) for step in steps))
         )
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         executed = isinstance(row.get("trajectory"), list)
-        application = first_name(row, "application", "object") or None
+        application = row.name("application", "object") or None
         for item in as_dicts(row.get("trajectory" if executed else "actions")):
             application = _add_saved_step(draft, item, executed, application) if item else application
-        score = as_amount(row.get("evaluation_score"))
+        score = row.amount("evaluation_score")
         outcome = stated_outcome(row) | {"score": score} if executed else {}
         if score is not None and outcome.get("success") is not None:  # a score means that an evaluator judged
             outcome |= {"evaluated_by": "evaluator", "judge": "model"}
-        plan = as_lines([step for step in as_list(row.get("steps")) if isinstance(step, str)] or row.get("plan"))
-        ending = {"cost": row.get("cost"), "tokens": as_int(row.get("tokens")), "started_at": row.get("timestamp")}
+        plan = as_lines([step for step in row.listed("steps") if isinstance(step, str)] or row.get("plan"))
+        ending = {"cost": row.get("cost"), "tokens": row.whole("tokens"), "started_at": row.get("timestamp")}
         return {**outcome, **ending, "plan": plan}
 
 
-def _add_saved_step(draft: Draft, item: dict[str, Any], executed: bool, application: str | None) -> str | None:
+def _add_saved_step(draft: Draft, item: Row, executed: bool, application: str | None) -> str | None:
     """Add an action and return the application in use after it: one that selects an application names it."""
-    parameters = dict(as_dict(item.get("parameters")))
-    selected = first_name(parameters, *_SELECTED) or None
-    application = as_name(item.get("application")) or selected or application
+    parameters = Row(item.row("parameters"))
+    selected = parameters.name(*_SELECTED) or None
+    application = item.name("application") or selected or application
     control = item.get("control_text") or item.get("target_control")
     if not control:
         key = next((key for key in _CONTROL if isinstance(parameters.get(key), str)), None)
@@ -217,7 +204,7 @@ def _add_saved_step(draft: Draft, item: dict[str, Any], executed: bool, applicat
         parameters=parameters,
         observation=item.get("observation") or item.get("thought"),
         result=item.get("result") if executed else NOT_EXECUTED,
-        error=as_name(item.get("error")) or None,
+        error=item.name("error") or None,
         agent=item.get("agent"),
         application=application,
         timestamp=item.get("timestamp"),

@@ -25,9 +25,9 @@ from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, parse_json, read_text
 from ufo_experience.traces.recordings import title_of
-from ufo_experience.traces.rows import Row, RowsReader
+from ufo_experience.traces.rows import Numbered, RowsReader
 from ufo_experience.traces.tree import marks_of_text
-from ufo_experience.traces.values import as_dict, as_host, as_name, first_of
+from ufo_experience.traces.values import Row, as_dict, as_host, as_name
 
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"
 _START = re.compile(r"(?<![\w.])page\w*(?=\s*\.)")
@@ -161,7 +161,7 @@ class PlaywrightCodegenReader(RowsReader):
         """True for Python or JavaScript in which something is done on a page."""
         return found.suffix in (".py", ".js", ".ts", ".mjs") and _IS_CODE.search(found.text) is not None
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
         """The tests of a file."""
         code = read_text(path, MAX_LOG)
         heads = list(_TEST.finditer(code))
@@ -169,13 +169,13 @@ class PlaywrightCodegenReader(RowsReader):
         begins = [0, *ends[:-1]]
         for head, begin, end in zip_longest(heads, begins, ends):
             title = (_unquoted(head["title"]) if head["title"] else head["name"].replace("_", " ")) if head else None
-            yield None, {"title": title_of(title), "code": code[begin:end]}
+            yield None, Row(title=title_of(title), code=code[begin:end])
 
-    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+    def start(self, path: Path, row: Row, number: int) -> Draft:
         """The title of a test is the task."""
         return Draft(path, format=self.name, session=run_key(path.stem, number, row["code"]), request=row["title"])
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         _add_chains(draft, row["code"])
         return {}
 
@@ -211,33 +211,33 @@ class PlaywrightTraceReader(RowsReader):
         """True for JSON lines that begin with the options of a browser context."""
         return found.first.get("type") == "context-options"
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
         """The one trace of a file."""
-        yield None, {"rows": [row for _, row in JsonLines(path, problems=report.problems)]}
+        yield None, Row(rows=[row for _, row in JsonLines(path, problems=report.problems)])
 
-    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+    def start(self, path: Path, row: Row, number: int) -> Draft:
         """The title of the context is the task."""
         key = run_key(path.stem, number, [one.get("callId") for one in row["rows"]])
         title = title_of(next((one.get("title") for one in row["rows"] if one.get("title")), None))
         return Draft(path, format=self.name, session=key, request=title)
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         rows, host = row["rows"], None
-        errors = {as_name(one.get("callId")): as_dict(one.get("error")) for one in rows if one.get("type") == "after"}
+        errors = {one.name("callId"): one.row("error") for one in rows if one.get("type") == "after"}
         for one in rows:
-            method = as_name(one.get("method")) or as_name(one.get("apiName")).rpartition(".")[2]
+            method = one.name("method") or one.name("apiName").rpartition(".")[2]
             if one.get("type") in ("before", "action") and method in _TRACED:
-                given = as_dict(one.get("params"))
-                host = as_host(given.get("url")) or host
-                failure = errors.get(as_name(one.get("callId"))) or as_dict(one.get("error"))
-                message = failure.get("message") or as_dict(failure.get("error")).get("message")
+                given = one.row("params")
+                host = given.host("url") or host
+                failure = errors.get(one.name("callId")) or one.row("error")
+                message = failure.get("message") or failure.row("error").get("message")
                 draft.step(method, **_traced(given), application=host, error=as_name(message) or None)
         return {}
 
 
-def _traced(given: dict[str, Any]) -> dict[str, Any]:
+def _traced(given: Row) -> dict[str, Any]:
     """Control and parameters of a traced call, by its selector `internal:role=button[name="Save"i]`."""
-    selector = as_name(given.get("selector"))
+    selector = given.name("selector")
     found = list(_INTERNAL.finditer(selector))
     parameters = {key: given[key] for key in ("url", "value", "text", "key", "options") if given.get(key) is not None}
     if not found and selector:
@@ -264,45 +264,45 @@ class PlaywrightMcpReader(RowsReader):
         """True for a Markdown file with tool calls of a browser."""
         return found.suffix == ".md" and _CALLED.search(found.text) is not None
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
         """The one session of a log."""
         text = read_text(path, MAX_LOG)
         heads = list(_CALLED.finditer(text))
         ends = [*(head.start() for head in heads[1:]), len(text)]
-        yield None, {"calls": [(head["name"], text[head.end() : end]) for head, end in zip(heads, ends, strict=False)]}
+        yield None, Row(calls=[(head["name"], text[head.end() : end]) for head, end in zip(heads, ends, strict=False)])
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         names: dict[str, tuple[str, str]] = {}
         host = None
         for name, body in row["calls"]:
             match = _ARGS.search(body)
-            arguments = _object(match["json"]) if match else {}
-            host = as_host(arguments.get("url")) or host
+            arguments = _object(match["json"]) if match else Row()
+            host = arguments.host("url") or host
             element = as_name(arguments.pop("element", ""))
             parts = {found["kind"]: found["text"] for found in _ANSWER.finditer(body)}
             text = parts.get("Error") or parts.get("Result") or ""
             answered = _object(text)
-            code = as_name(answered.get("code")) or parts.get("Code", "")
-            marked = names.get(as_name(first_of(arguments, ("ref", "target"))), (element, ""))
+            code = answered.name("code") or parts.get("Code", "")
+            marked = names.get(arguments.name("ref", "target"), (element, ""))
             control, role = next(((c.name, c.role) for c in map(located, chains_in(code)) if c.name), marked)
             draft.step(
                 name,
                 control=control,
                 control_type=role or None,
                 parameters=arguments,
-                result=as_name(answered.get("result")) if answered else text,
-                error=as_name(answered.get("error")) or parts.get("Error") or None,
+                result=answered.name("result") if answered else text,
+                error=answered.name("error") or parts.get("Error") or None,
                 application=host,
             )
-            names = marks_of_text(as_name(answered.get("snapshot"))) or _snapshot(draft.path, body) or names
+            names = marks_of_text(answered.name("snapshot")) or _snapshot(draft.path, body) or names
         return {}
 
 
-def _object(text: str) -> dict[str, Any]:
+def _object(text: str) -> Row:
     try:
-        return as_dict(parse_json(text.encode("utf-8", "replace"))) if text.startswith("{") else {}
+        return as_dict(parse_json(text.encode("utf-8", "replace"))) if text.startswith("{") else Row()
     except DataError:
-        return {}
+        return Row()
 
 
 def _snapshot(path: Path, body: str) -> dict[str, tuple[str, str]]:

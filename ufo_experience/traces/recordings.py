@@ -17,8 +17,8 @@ from typing import Any
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import load_document, problem, read_bytes, read_text
-from ufo_experience.traces.rows import Row, RowsReader
-from ufo_experience.traces.values import as_dict, as_dicts, as_host, as_list, as_name
+from ufo_experience.traces.rows import Numbered, RowsReader
+from ufo_experience.traces.values import Row, as_dict, as_host, as_list, as_name
 
 _BY_ITSELF = re.compile(r"(?i)recording \d|untitled|unnamed|new recording|(?:test|example|recording) ?\d*$")
 _NO_ACTION = ("setViewport", "emulateNetworkConditions", "keyUp", "waitForElement", "waitForExpression", "customStep")
@@ -69,7 +69,7 @@ class _RecordingReader(RowsReader):
     env = "web"
     untold = "the title of the recording"
 
-    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+    def start(self, path: Path, row: Row, number: int) -> Draft:
         """A recording is titled."""
         draft = super().start(path, row, number)
         draft.request = title_of(row.get("title") or row.get("name")) or ""
@@ -82,19 +82,19 @@ class ChromeRecorderReader(_RecordingReader):
     name = "chrome-recorder"
     needs = ("title", "steps")
 
-    def is_row(self, row: dict[str, Any]) -> bool:
-        steps = as_dicts(row.get("steps"))
+    def is_row(self, row: Row) -> bool:
+        steps = row.rows("steps")
         located = any(step.get("selectors") or step.get("type") in _NO_ACTION for step in steps)
-        return "title" in row and located and {as_name(step.get("type")) for step in steps} <= _CHROME
+        return "title" in row and located and {step.name("type") for step in steps} <= _CHROME
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         host = None
-        for step in as_dicts(row.get("steps")):
-            kind = as_name(step.get("type"))
+        for step in row.rows("steps"):
+            kind = step.name("type")
             if kind in _NO_ACTION:
                 continue
-            host = as_host(step.get("url")) or host
-            ways = [[as_name(part) for part in as_list(one)] for one in as_list(step.get("selectors"))]
+            host = step.host("url") or host
+            ways = [[as_name(part) for part in as_list(one)] for one in step.listed("selectors")]
             name, role = _of_selectors([way[-1] for way in ways if way])
             around = _of_selectors([way[-2] for way in ways if len(way) > 1 and way[-2].startswith("aria/")])[0]
             draft.step(
@@ -109,18 +109,18 @@ class SeleniumIdeReader(_RecordingReader):
 
     name = "selenium-ide"
 
-    def is_row(self, row: dict[str, Any]) -> bool:
-        return "commands" in row or any("commands" in test for test in as_dicts(row.get("tests")))
+    def is_row(self, row: Row) -> bool:
+        return "commands" in row or any("commands" in test for test in row.rows("tests"))
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
         """The tests of a project."""
         project = as_dict(load_document(path, report.problems))
-        for test in as_dicts(project.get("tests")):
-            yield None, {"commands": [], **test, "url": project.get("url")}
+        for test in project.rows("tests"):
+            yield None, Row({"commands": [], **test, "url": project.get("url")})
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
-        host = as_host(row.get("url"))
-        for command in as_dicts(row.get("commands")):
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+        host = row.host("url")
+        for command in row.rows("commands"):
             name, target, value = (as_name(command.get(key)) for key in ("command", "target", "value"))
             more: dict[str, Any] = {"observation": command.get("comment"), "application": host}
             if not name or _PASSED_OVER.match(name):
@@ -130,7 +130,7 @@ class SeleniumIdeReader(_RecordingReader):
             elif "script" in name.casefold():
                 draft.step(name, parameters={"source": target}, **more)
             else:
-                ways = [target, *(as_name(as_list(one)[0]) for one in as_list(command.get("targets")) if as_list(one))]
+                ways = [target, *(as_name(as_list(one)[0]) for one in command.listed("targets") if as_list(one))]
                 draft.step(name, control=_of_locators(ways), parameters={"text": value} if value else {}, **more)
         return {}
 
@@ -168,14 +168,14 @@ class StepsRecorderReader(RowsReader):
         """True for a web archive that holds the recorded data."""
         return found.suffix in (".mht", ".mhtml") and "<UserActionData>" in found.text
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
         """The one recording of a web archive."""
         data = read_bytes(path)
         parts = (part.get_payload(decode=True) for part in email.message_from_bytes(data).walk())
         page = next((part for part in parts if isinstance(part, bytes) and b"<UserActionData>" in part), data)
-        yield None, {"page": page.decode("utf-8", "replace")}
+        yield None, Row(page=page.decode("utf-8", "replace"))
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         for found in _ACTION.finditer(row["page"]):
             _add_recorded(draft, _attributes(found["attributes"]), found["body"])
         blank = sum(step.action_type == "type" for step in draft.steps)
@@ -195,11 +195,11 @@ class PowerAutomateReader(RowsReader):
         wanted = found.suffix in (".robin", ".pad", ".txt") and found.path.is_file()
         return wanted and len(_ROBIN.findall(found.text)) > 1
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
         """The one flow of a file."""
-        yield None, {"text": read_text(path)}
+        yield None, Row(text=read_text(path))
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         problems, site = [], None
         for number, line in enumerate(row["text"].splitlines(), start=1):
             if match := _CALL.match(line):

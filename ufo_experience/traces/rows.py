@@ -7,11 +7,12 @@ shapes, under the names people commonly give its parts, is read by `steps_of_row
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ufo_experience.controls import NAME_LENGTH, ListedControl, around, in_view
 from ufo_experience.schema import Around, Trajectory
 from ufo_experience.traces.calls import (
     ACTION,
@@ -26,22 +27,9 @@ from ufo_experience.traces.calls import (
 )
 from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
 from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.in_view import ListedControl, around, in_view, listed_controls
 from ufo_experience.traces.lines import problem, records_of
 from ufo_experience.traces.tree import NameAt, marks_in, named_at, names_of_calls
-from ufo_experience.traces.values import (
-    ALMOST_ONE,
-    as_amount,
-    as_dict,
-    as_int,
-    as_lines,
-    as_list,
-    as_name,
-    first_key,
-    first_name,
-    first_of,
-    is_number,
-)
+from ufo_experience.traces.values import ALMOST_ONE, Row, as_dict, as_list, as_name, is_number
 
 TASK = (
     "task", "request", "goal", "instruction", "task_description", "query", "intent", "confirmed_task", "objective",
@@ -68,8 +56,9 @@ _OUTCOMES = {**dict.fromkeys("success succeeded yes true pass passed".split(), T
 _OUTCOMES |= dict.fromkeys("failure failed no false fail".split(), False)
 _SUCCESS = ("success", "outcome", "is_successful", "successful", "is_success", "task_success", "passed")
 _JUDGES = ("evaluator", "user", "agent")
+MAX_IN_VIEW, _KIND_LENGTH = 300, 60  # controls of a step, characters of their kinds
 
-Row = tuple[int | None, dict[str, Any]]  # a run, or a step, with its line
+Numbered = tuple[int | None, Row]  # a run, or a step, with its line
 
 
 class RowsReader(ABC):
@@ -88,19 +77,19 @@ class RowsReader(ABC):
     untold = ""
     wanted = ""
 
-    def is_row(self, row: dict[str, Any]) -> bool:
+    def is_row(self, row: Row) -> bool:
         """True for a row of this format."""
         return row.keys() >= {*self.needs}
 
     @abstractmethod
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         """Add the steps of a row; returns what else `Draft.finish` takes."""
 
     def recognises(self, found: Found) -> bool:
         """True when a row among the first has the keys of this format."""
-        return any(isinstance(row, dict) and self.is_row(row) for value in found.values for row in as_list(value)[:5])
+        return any(map(self.is_row, found.rows))
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
         """The rows of a file, each with its line."""
         for line, row in records_of(path, report.problems):
             if self.is_row(row):
@@ -108,10 +97,10 @@ class RowsReader(ABC):
             else:
                 report.problems.append(problem(path, "E_UNKNOWN_LINE", "another kind of row", line))
 
-    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+    def start(self, path: Path, row: Row, number: int) -> Draft:
         """The draft of a run, `number` from 1."""
         key = run_key(path.stem, number, row)
-        return Draft(path, format=self.name, session=key, request=first_of(row, self.tasks))
+        return Draft(path, format=self.name, session=key, request=row.first(*self.tasks))
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
         """Yield one trajectory a run. Raises `DataError` when nothing in it can be used."""
@@ -132,29 +121,23 @@ class RowsReader(ABC):
             raise nothing_in(path, self.wanted or f"run of {self.name}", own.problems)
 
 
-def has_any(row: Any, keys: tuple[str, ...]) -> bool:
-    """True when a value is an object with one of these keys filled."""
-    return isinstance(row, dict) and first_key(row, keys) is not None
-
-
-def lack_of(row: Any) -> str | None:
+def lack_of(row: Row) -> str | None:
     """What a run in the plain format lacks; None for one that is whole, and for what is no run at all."""
-    if not isinstance(row, dict):
-        return None
-    if isinstance(first_of(row, STEPS), list):
-        return None if has_any(row, TASK) else "the task is empty" if row.keys() & set(TASK) else "it names no task"
-    return "there are no steps" if has_any(row, TASK) and row.keys() & set(STEPS) else None
+    if isinstance(row.first(*STEPS), list):
+        return None if row.has(*TASK) else "the task is empty" if row.keys() & set(TASK) else "it names no task"
+    return "there are no steps" if row.has(*TASK) and row.keys() & set(STEPS) else None
 
 
-def is_step(row: Any) -> bool:
+def is_step(one: Any) -> bool:
     """True for an object that names an action, or that is a call of a tool."""
-    return has_any(row, ACTION) or (has_any(row, ("name",)) and is_tool_call(row))
+    row = as_dict(one)
+    return row.has(*ACTION) or (row.has("name") and is_tool_call(row))
 
 
-def is_item(row: Any) -> bool:
+def is_item(one: Any) -> bool:
     """True for an item of a list of steps that names an action, also as JSON text or under a loose name."""
-    found = as_dict(row)
-    return bool(calls_in(row)) if not found else is_step(found) or has_any(found, _LOOSE_ACTION)
+    row = as_dict(one)
+    return is_step(row) or row.has(*_LOOSE_ACTION) if row else bool(calls_in(one))
 
 
 def unknown_keys(row: Mapping[str, Any]) -> list[str]:
@@ -181,10 +164,10 @@ def steps_of_row(
     result that is a bare "failed", or `success: false`, counts as an error. What a format keeps elsewhere is given:
     the `calls`, the `thought`, and the `words` that may name a control where they are more than the thought.
     """
-    record = as_dict(row) or {"action": row}
+    record = as_dict(row) or Row(action=row)
     calls = calls_of_row(record) if calls is None else calls
-    thought = first_of(record, _OBSERVATION) if thought is None else thought
-    stated = first_of(record, TARGETS)
+    thought = record.first(*_OBSERVATION) if thought is None else thought
+    stated = record.first(*TARGETS)
     beside = as_dict(stated)
     within = beside.get("within") or record.get("within")
     listed = listed_controls(record.get("controls"), named_control)
@@ -199,8 +182,8 @@ def steps_of_row(
             "result": record.get("result"),
             "error": _error(record),
             "agent": record.get("agent"),
-            "application": first_of(record, APPLICATION[:4]),
-            "timestamp": first_of(record, _TIME),
+            "application": record.first(*APPLICATION[:4]),
+            "timestamp": record.first(*_TIME),
             "cost": record.get("cost"),
             "in_view": in_view(listed),
             "within": within,
@@ -229,6 +212,20 @@ def steps_of_calls(
         }
 
 
+def listed_controls(
+    controls: Any, named: Callable[[Any], tuple[str, str]], label: tuple[str, ...] = ()
+) -> tuple[ListedControl, ...]:
+    """The controls a log lists for a step, `named` telling name and kind; without a label they are numbered."""
+    found = []
+    for number, item in enumerate(as_list(controls)[:MAX_IN_VIEW]):
+        one, (name, kind) = as_dict(item), named(item)
+        mark = next((as_name(one[key]) for key in label if key in one), "" if label else str(number))
+        states = (state if isinstance(state := one.get(key), bool) else None for key in ("dialog", "checked"))
+        within = one.name("within") or None
+        found.append(ListedControl(mark, name[:NAME_LENGTH], kind[:_KIND_LENGTH], within, *states))
+    return tuple(found)
+
+
 def _around(listed: Sequence[ListedControl], name: str, kind: str, within: str) -> Around | None:
     """What stood around a control among those in view; None where it is not just one of them."""
     own = [one for one in listed if name and one.name == name and (not kind or one.kind in (kind, ""))]
@@ -237,22 +234,22 @@ def _around(listed: Sequence[ListedControl], name: str, kind: str, within: str) 
     return found[1] if found else None
 
 
-def calls_of_row(record: dict[str, Any]) -> list[Call]:
+def calls_of_row(record: Row) -> list[Call]:
     """The actions of a row; arguments beside a bare name are its own."""
-    key = first_key(record, (*ACTION, *_LOOSE_ACTION))
+    key = record.key(*ACTION, *_LOOSE_ACTION)
     if key == "type" and is_tool_call(record):
         return calls_in(record)
     calls = calls_in(record[key]) if key else []
     if len(calls) != 1 or calls[0].arguments:
         return calls
-    if given := first_key(record, tuple(name for name in ARGUMENTS if name != key)):
+    if given := record.key(*(name for name in ARGUMENTS if name != key)):
         return [replace(calls[0], arguments=arguments_of(record[given]))]
     found = {name: record[name] for name in _BESIDE if name != key and record.get(name) not in (None, "", [], {})}
     return [replace(calls[0], arguments=found)]
 
 
-def _error(row: dict[str, Any]) -> str | None:
-    if error := as_name(row.get("error")):
+def _error(row: Row) -> str | None:
+    if error := row.name("error"):
         return error
     result = row.get("result")
     if row.get("success") is False or (isinstance(result, str) and result.strip().casefold() in _FAILED):
@@ -260,19 +257,19 @@ def _error(row: dict[str, Any]) -> str | None:
     return None
 
 
-def states_outcome(record: dict[str, Any]) -> bool:
+def states_outcome(record: Row) -> bool:
     """True for an object that says how the run ended."""
-    return first_of(record, (*_SUCCESS, "reward")) is not None
+    return record.has(*_SUCCESS, "reward")
 
 
-def stated_outcome(record: dict[str, Any]) -> dict[str, Any]:
+def stated_outcome(record: Row) -> dict[str, Any]:
     """The outcome a file states: `success`, `outcome` or a `reward`, `evaluated_by`, `score`, `failure_reason`.
 
     Who said so is "none" unless the file names an evaluator or a user; what only the agent says is unknown.
     """
-    stated = first_of(record, _SUCCESS)
+    stated = record.first(*_SUCCESS)
     success = stated if isinstance(stated, bool) else _OUTCOMES.get(as_name(stated).casefold())
-    judge = as_name(record.get("evaluated_by")).casefold()
+    judge = record.name("evaluated_by").casefold()
     reward = record.get("reward")
     if stated is None and is_number(reward):
         success, judge = rewarded(reward), judge or "evaluator"
@@ -280,22 +277,22 @@ def stated_outcome(record: dict[str, Any]) -> dict[str, Any]:
         "success": None if judge == "agent" else success,
         "evaluated_by": judge if judge in _JUDGES else "none",
         "score": record.get("score") if record.get("score") is not None else reward,
-        "failure_reason": first_name(record, "failure_reason", "error") or None,
+        "failure_reason": record.name("failure_reason", "error") or None,
     }
 
 
-def stated_ending(record: dict[str, Any]) -> dict[str, Any]:
+def stated_ending(record: Row) -> dict[str, Any]:
     """All a run in the plain format says of itself besides its steps, as `Draft.finish` takes it."""
-    seconds = as_amount(record.get("duration_seconds"))
+    seconds = record.amount("duration_seconds")
     return {
         **stated_outcome(record),
         "cost": record.get("cost"),
-        "tokens": as_int(record.get("tokens")),
+        "tokens": record.whole("tokens"),
         "latency_ms": seconds * 1000 if seconds else None,
-        "plan": as_lines(record.get("plan")),
+        "plan": record.lines("plan"),
         "agent": record.get("agent"),
         "env": record.get("env"),
-        "started_at": first_of(record, STARTED),
+        "started_at": record.first(*STARTED),
     }
 
 

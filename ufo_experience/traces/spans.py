@@ -14,8 +14,8 @@ from ufo_experience.traces.calls import arguments_of, calls_in
 from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
-from ufo_experience.traces.rows import TASK, Row, RowsReader, steps_of_calls
-from ufo_experience.traces.values import as_dict, as_dicts, as_list, as_name, as_text, as_time, first_of, parse_literal
+from ufo_experience.traces.rows import TASK, Numbered, RowsReader, steps_of_calls
+from ufo_experience.traces.values import Row, as_dict, as_dicts, as_list, as_name, as_text, as_time, parse_literal
 
 # What a span says → its keys with all vendors; those of its attributes and its context are among them.
 _KEYS = {
@@ -51,7 +51,7 @@ class SpansReader(RowsReader):
         """True for OTLP JSON, for runs with a `run_type`, and for observations of Langfuse."""
         return any(_is_export(as_dict(item)) for value in found.values for item in as_list(value)[:5])
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
         """The spans of each trace in the order of their start."""
         traces: dict[str, list[_Span]] = {}
         for _, record in records_of(path, report.problems):
@@ -59,16 +59,16 @@ class SpansReader(RowsReader):
                 traces.setdefault(span["trace"], []).append(span)
         for trace, spans in traces.items():
             if any(span["is_tool"] for span in spans):
-                yield None, {"trace": trace, "spans": sorted(spans, key=lambda span: span["start"])}
+                yield None, Row(trace=trace, spans=sorted(spans, key=lambda span: span["start"]))
 
-    def start(self, path: Path, row: dict[str, Any], number: int) -> Draft:
+    def start(self, path: Path, row: Row, number: int) -> Draft:
         """The root may hold no input: then the first model call does."""
         models = [span for span in row["spans"] if not (span["parent"] and span["is_tool"])]
         asked = sorted(models, key=lambda span: bool(span["parent"]))
         request = next((task for span in asked if (task := _task_of(span["given"]))), None)
         return Draft(path, format=self.name, session=run_key(path.stem, number, row["trace"]), request=request)
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         for span in (span for span in row["spans"] if span["is_tool"]):
             for step in steps_of_calls(calls_in({"name": span["name"], "arguments": arguments_of(span["given"])}), ""):
                 step["action_type"] = step["action_type"].rpartition("__")[2] or step["action_type"]
@@ -78,8 +78,8 @@ class SpansReader(RowsReader):
         return {"success": verdict, "evaluated_by": "none" if verdict is None else "evaluator"}
 
 
-def _is_export(record: dict[str, Any]) -> bool:
-    attributes = as_dict(record.get("attributes"))
+def _is_export(record: Row) -> bool:
+    attributes = record.row("attributes")
     return (
         bool(record.keys() & {*_OTLP})
         or ("run_type" in record and ("trace_id" in record or "inputs" in record))
@@ -89,46 +89,44 @@ def _is_export(record: dict[str, Any]) -> bool:
     )
 
 
-def _spans_of(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _spans_of(record: Row) -> Iterator[Row]:
     """The spans of an export as the vendors write them, children with the trace of their root."""
-    if resources := first_of(record, _OTLP):
-        scopes = [
-            one for found in as_dicts(resources) for one in as_dicts(first_of(found, ("scopeSpans", "scope_spans")))
-        ]
-        yield from (span for scope in scopes for span in as_dicts(scope.get("spans")))
+    if resources := record.first(*_OTLP):
+        scopes = [one for found in as_dicts(resources) for one in found.rows("scopeSpans", "scope_spans")]
+        yield from (span for scope in scopes for span in scope.rows("spans"))
         return
     yield record
-    trace = first_of(record, _KEYS["trace"])
-    for child in as_dicts(record.get("child_runs")):
-        yield from _spans_of(child | {"trace_id": trace})
-    for one in as_dicts(record.get("observations")):
-        yield one | {"traceId": trace, "parentObservationId": one.get("parentObservationId") or trace}
+    trace = record.first(*_KEYS["trace"])
+    for child in record.rows("child_runs"):
+        yield from _spans_of(Row(child | {"trace_id": trace}))
+    for one in record.rows("observations"):
+        yield Row(one | {"traceId": trace, "parentObservationId": one.get("parentObservationId") or trace})
 
 
-def _span(record: dict[str, Any]) -> _Span:
+def _span(record: Row) -> _Span:
     """What a span says under our names."""
     listed = record.get("attributes")
     if isinstance(listed, list):
-        values = {as_name(one.get("key")): as_dict(one.get("value")) for one in as_dicts(listed)}
+        values = {one.name("key"): one.row("value") for one in as_dicts(listed)}
         listed = {key: next(iter(value.values()), None) for key, value in values.items()}
-    found = {**record, **as_dict(record.get("context")), **as_dict(listed)}
-    span = {name: first_of(found, keys) for name, keys in _KEYS.items()}
-    is_tool = as_name(span["kind"]).casefold() in _TOOL_KINDS or bool(first_of(found, _KEYS["name"][:2]))
+    found = Row({**record, **record.row("context"), **as_dict(listed)})
+    span = {name: found.first(*keys) for name, keys in _KEYS.items()}
+    is_tool = as_name(span["kind"]).casefold() in _TOOL_KINDS or found.has(*_KEYS["name"][:2])
     named = {name: as_name(span[name]) for name in ("trace", "start", "name")}
     return span | named | {"is_tool": is_tool, "error": _error(record), "score": _score(record)}
 
 
-def _error(record: dict[str, Any]) -> str | None:
-    status = as_dict(record.get("status"))
+def _error(record: Row) -> str | None:
+    status = record.row("status")
     failed = status.get("code") in _FAILED or status.get("status_code") in _FAILED or record.get("level") == "ERROR"
-    message = first_of({**record, **status}, ("message", "description", "statusMessage", "error"))
-    return (as_name(message) or "failed") if failed else as_name(record.get("error")) or None
+    message = Row({**record, **status}).first("message", "description", "statusMessage", "error")
+    return (as_name(message) or "failed") if failed else record.name("error") or None
 
 
-def _score(record: dict[str, Any]) -> bool | None:
+def _score(record: Row) -> bool | None:
     """A clear yes or no of an evaluator; anything else is no judgement of success."""
-    means = [as_name(as_dict(one).get("avg")) for one in as_dict(record.get("feedback_stats")).values()]
-    said = [as_name(first_of(score, ("stringValue", "value"))).casefold() for score in as_dicts(record.get("scores"))]
+    means = [as_dict(one).name("avg") for one in record.row("feedback_stats").values()]
+    said = [score.name("stringValue", "value").casefold() for score in record.rows("scores")]
     return next((value in _YES for value in [*means, *said] if value in (*_YES, *_NO)), None)
 
 
@@ -137,7 +135,7 @@ def _task_of(given: Any) -> str:
     if isinstance(given, str) and given.lstrip().startswith(("[", "{")):
         given = parse_literal(given) or given
     if found := as_dict(given):
-        inner = first_of(found, _TASKS)
+        inner = found.first(*_TASKS)
         return inner if isinstance(inner, str) else _task_of(inner) if inner else ""
     if not isinstance(given, list):
         return as_name(given)
@@ -145,4 +143,4 @@ def _task_of(given: Any) -> str:
     user = next((row for row in rows if row.get("role") in ("user", "human") or row.get("type") == "human"), None)
     if user:
         return _task_of(user.get("content") or user.get("parts"))
-    return _task_of(first_of(rows[0], ("text", "content"))) if rows else ""
+    return _task_of(rows[0].first("text", "content")) if rows else ""

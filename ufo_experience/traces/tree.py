@@ -14,7 +14,7 @@ from typing import Any
 
 from ufo_experience.traces.calls import Call
 from ufo_experience.traces.naming import Named, cells_in, name_each
-from ufo_experience.traces.values import as_dict, as_dicts, as_list, first_name, first_of, is_number
+from ufo_experience.traces.values import Row, as_dict, as_dicts, as_list, is_number
 
 _LISTS = ("ui_elements", "elements", "marks")
 _TREES = ("accessibility_tree", "a11y_tree", "linearized_accessibility_tree", *_LISTS)
@@ -48,7 +48,7 @@ NameAt = Callable[[float, float], Named | None]
 Marks = dict[str, tuple[str, str]]  # name and role of elements by their marks
 
 
-def named_at(row: dict[str, Any]) -> NameAt | None:
+def named_at(row: Row) -> NameAt | None:
     """What names the control at a place, from the tree in `row` or in its observation; None when there is none."""
     for holder in (row, *(as_dict(row.get(key)) for key in ("observation", "obs", "state"))):
         for key in _TREES:
@@ -57,13 +57,13 @@ def named_at(row: dict[str, Any]) -> NameAt | None:
     return None
 
 
-def marks_in(row: dict[str, Any]) -> Marks:
+def marks_in(row: Row) -> Marks:
     """The elements of a screen by the marks it gives them: in a text, or by their number in a list."""
-    for holder in (row, as_dict(row.get("state"))):
+    for holder in (row, row.row("state")):
         texts = (text[:MAX_TREE] for key in _MARKED if isinstance(text := holder.get(key), str))
         if found := next((marks for text in texts if (marks := marks_of_text(text))), None):
             return found
-        if listed := first_of(holder, _LISTS):
+        if listed := holder.first(*_LISTS):
             return {str(place): name_and_role(one) for place, one in enumerate(as_dicts(listed)[:MAX_ELEMENTS])}
     return {}
 
@@ -117,17 +117,17 @@ def _of_drag(words: str, count: int) -> list[Named | None]:
 
 def place_of(call: Call) -> tuple[float, float] | None:
     """The place on the screen a call acts on."""
-    given = call.arguments
-    pair: Any = [given.get("x"), given.get("y")] if given.get("x") is not None else first_of(given, _PLACES)
+    given = Row(call.arguments)
+    pair: Any = [given.get("x"), given.get("y")] if given.get("x") is not None else given.first(*_PLACES)
     pair = [pair.get("x"), pair.get("y")] if isinstance(pair, dict) else pair
     if isinstance(pair, list) and len(pair) == 2 and all(map(is_number, pair)):
         return float(pair[0]), float(pair[1])
     return None
 
 
-def name_and_role(node: dict[str, Any]) -> tuple[str, str]:
+def name_and_role(node: Row) -> tuple[str, str]:
     """The first name an element has, and its role; of a class name such as `android.widget.Button` the last part."""
-    return first_name(node, *_NAMES), first_name(node, *_ROLES).rpartition(".")[2]
+    return node.name(*_NAMES), node.name(*_ROLES).rpartition(".")[2]
 
 
 def _smallest(elements: Sequence[Element], x: float, y: float) -> Named | None:
@@ -142,9 +142,9 @@ def _of_xml(text: str) -> Iterator[Element]:
     """Elements of an XML tree, read tag by tag: a torn or very large tree is no danger."""
     for match in _TAG.finditer(text):
         attributes = _ATTRIBUTE.finditer(match["attributes"])
-        found = {one["key"].rpartition(":")[2]: one["one"] or one["two"] or "" for one in attributes}
+        found = Row({one["key"].rpartition(":")[2]: one["one"] or one["two"] or "" for one in attributes})
         box = _sized(found.get("screencoord", ""), found.get("size", "")) or _box(found.get("bounds"))
-        if box and (name := first_name(found, *_NAMES)):
+        if box and (name := found.name(*_NAMES)):
             yield box, name, match["tag"]
 
 
@@ -163,11 +163,10 @@ def _of_table(text: str) -> Iterator[Element]:
 def _of_objects(nodes: list[Any]) -> Iterator[Element]:
     waiting = list(reversed(nodes))
     while waiting:
-        node = waiting.pop()
-        if not isinstance(node, dict):
+        if not (node := as_dict(waiting.pop())):
             continue
         name, role = name_and_role(node)
-        box = _box(first_of(node, _BOXES))
+        box = _box(node.first(*_BOXES))
         if name and box:
             yield box, name, role
         for key in ("children", "nodes", "windows", "tree"):

@@ -18,11 +18,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.controls import around, in_view
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.draft import Draft, run_key
 from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.in_view import around, in_view
 from ufo_experience.traces.ufo_lines import HOSTS, SKIPPED, LogEntry, release_of
 from ufo_experience.traces.ufo_session import (
     CLAIMS,

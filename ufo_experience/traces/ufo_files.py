@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.schema import NOT_EXECUTED
+from ufo_experience.store.safe_yaml import load_yaml
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import problem
-from ufo_experience.traces.rows import Row, RowsReader
-from ufo_experience.traces.safe_yaml import load_yaml
+from ufo_experience.traces.rows import Numbered, RowsReader
 from ufo_experience.traces.ufo_session import evaluation_of
-from ufo_experience.traces.values import as_amount, as_dict, as_dicts, as_lines, as_list, as_name, as_text, first_name
+from ufo_experience.traces.values import Row, as_amount, as_dict, as_dicts, as_lines, as_list, as_name, as_text
 
 _MARKS = re.compile(r"^[^\S\n]{1,64}example:", re.MULTILINE)
 
@@ -35,16 +35,16 @@ class UfoYamlReader(RowsReader):
         """True for a YAML file with UFO's `example:` entries."""
         return found.suffix in (".yaml", ".yml") and bool(_MARKS.search(found.text))
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
         """The entries that are examples."""
         for key, value in load_yaml(path, typed="Args").items():
             entry = as_dict(value)
-            if key.startswith("example") and as_dict(entry.get("example")) and first_name(entry, "request", "Sub-task"):
+            if key.startswith("example") and entry.row("example") and entry.name("request", "Sub-task"):
                 yield None, entry
             else:
                 report.problems.append(problem(path, "E_ENTRY", f"{key[:60]!r} is not an example with a request"))
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         example, applications = as_dict(row.get("example")), [as_name(name) for name in as_list(row.get("app_list"))]
         draft.subtask = as_name(row.get("Sub-task")) or None
         if function := as_name(example.get("Function")):
@@ -69,11 +69,11 @@ class DataflowReader(RowsReader):
     name = "ufo-dataflow"
     agent, env = "AppAgent", "windows"
 
-    def is_row(self, row: dict[str, Any]) -> bool:
+    def is_row(self, row: Row) -> bool:
         results = row.keys() & {"instantiation_result", "execution_result"}
         return bool(results) and bool(row.keys() & {"unique_id", "original"}) and bool(_request_of(row))
 
-    def fill(self, draft: Draft, row: dict[str, Any]) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         draft.request, draft.subtask = as_text(_request_of(row)), None
         execution = as_dict(row.get("execution_result"))
         judged, failure = as_dict(execution.get("result")), as_dict(execution.get("error"))
@@ -101,9 +101,9 @@ class DataflowReader(RowsReader):
         }
 
 
-def _prefill(row: dict[str, Any]) -> dict[str, Any]:
+def _prefill(row: Row) -> dict[str, Any]:
     return as_dict(as_dict(as_dict(row.get("instantiation_result")).get("prefill")).get("result"))
 
 
-def _request_of(row: dict[str, Any]) -> Any:
+def _request_of(row: Row) -> Any:
     return _prefill(row).get("instantiated_request") or as_dict(row.get("original")).get("original_task")

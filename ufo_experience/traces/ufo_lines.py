@@ -20,6 +20,7 @@ from itertools import zip_longest
 from typing import Any
 
 from ufo_experience.traces.values import (
+    Row,
     as_amount,
     as_dict,
     as_dicts,
@@ -27,8 +28,6 @@ from ufo_experience.traces.values import (
     as_lines,
     as_name,
     as_text,
-    first_name,
-    first_of,
     short_object,
 )
 
@@ -66,7 +65,7 @@ class LogEntry:
     tokens: int | None = None
     seconds: float | None = None
     run: str = ""
-    verdict: dict[str, Any] | None = None
+    verdict: Row | None = None
 
     @property
     def failed(self) -> bool:
@@ -99,13 +98,13 @@ _FIELDS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
 }
 
 
-def read_entry(line: int, record: dict[str, Any]) -> LogEntry:
+def read_entry(line: int, record: Row) -> LogEntry:
     """Turn a record into a `LogEntry`; a record of no known release gets the role "unknown"."""
     release = release_of(record)
     if release is None:
         return LogEntry(line, "unknown", "unknown")
     if release == "error":
-        step = as_int(record.get("step"))
+        step = record.whole("step")
         return LogEntry(line, release, "error", step=step, status=_status(record), error=as_text(record["error"]))
     entry = LogEntry(line, release, "app", status=_status(record))
     flat = {**as_dict(record["step"]), **record} if release == "gui360" else record
@@ -135,42 +134,42 @@ def release_of(record: Any) -> str | None:
     return "v1" if "AgentStep" in record or "RoundStep" in record else "v0.0.1"
 
 
-def _status(record: dict[str, Any]) -> str | None:
+def _status(record: Row) -> str | None:
     """The status as UFO compares it: trimmed, in capitals; None when there is none."""
     value = record.get("Status", record.get("status"))
     return value.strip().upper() if isinstance(value, str) else None
 
 
-def _add_v3(entry: LogEntry, record: dict[str, Any]) -> None:
+def _add_v3(entry: LogEntry, record: Row) -> None:
     """Keys in snake case; the same keys from every agent but the host."""
     listed = record.get("action")
     entry.actions = _actions(as_dicts(listed))
     if record.get("agent_type") in HOSTS:
         entry.role, entry.subtask = "host", None
-        entry.application = first_name(record, "application", "app_root") or None
+        entry.application = record.name("application", "app_root") or None
     elif isinstance(listed, dict) or record.get("status") is None:
         entry.error = entry.error or "the step failed before its action was done"
         for action in entry.actions:
             action["error"] = action["error"] or entry.error
 
 
-def _add_gui360(entry: LogEntry, record: dict[str, Any]) -> None:
+def _add_gui360(entry: LogEntry, record: Row) -> None:
     """A row of the GUI-360 data set; `run` groups the rows of one execution. FINISH ends a sub-task only."""
     step = as_dict(record["step"])
     status = _status(step) or ""
-    entry.agent, entry.verdict = "AppAgent", as_dict(record.get("evaluation")) or None
+    entry.agent, entry.verdict = "AppAgent", record.row("evaluation") or None
     entry.status = {"FINISH": "CONTINUE", "OVERALL_FINISH": "FINISH"}.get(status, status or None)
-    entry.actions = _actions([as_dict(step.get("action"))])
+    entry.actions = _actions([step.row("action")])
 
 
-def _add_pascal(entry: LogEntry, record: dict[str, Any]) -> None:
+def _add_pascal(entry: LogEntry, record: Row) -> None:
     """v0.0.1 to v2: keys in PascalCase. The host's own results say nothing of the action."""
     entry.error = _phase_error(record)
     if entry.agent in HOSTS or (entry.agent == "AppAgent" and entry.release == "v0.0.1"):
         entry.role, entry.subtask, entry.subtask_index = "host", None, None
     listed = record.get("Action")
     if isinstance(listed, list) and (listed or not entry.error):
-        entry.actions = _actions(as_dicts(listed), as_dicts(record.get("ControlLog")))
+        entry.actions = _actions(as_dicts(listed), record.rows("ControlLog"))
         for action in entry.actions if entry.role == "host" else []:
             action["error"] = None
     else:
@@ -180,58 +179,58 @@ def _add_pascal(entry: LogEntry, record: dict[str, Any]) -> None:
         entry.status = next(tried, None)
 
 
-def _actions(items: list[dict[str, Any]], controls: Sequence[dict[str, Any]] = ()) -> list[Action]:
+def _actions(items: list[Row], controls: Sequence[Row] = ()) -> list[Action]:
     """The actions of a line, each with its control, which v2 keeps in a list beside them."""
-    found = [_action(item, control or {}) for item, control in zip_longest(items, controls[: len(items)])]
+    found = [_action(item, control or Row()) for item, control in zip_longest(items, controls[: len(items)])]
     return [action for action in found if action["action_type"] not in _NO_ACTION]
 
 
-def _action(item: dict[str, Any], control: dict[str, Any]) -> Action:
-    target, outcome = as_dict(item.get("target")) or control, as_dict(first_of(item, ("result", "Results")))
-    given = short_object(first_of(item, ("arguments", "Args", "args")))
+def _action(item: Row, control: Row) -> Action:
+    target, outcome = item.row("target") or control, item.row("result", "Results")
+    given = short_object(item.first("arguments", "Args", "args"))
     # v3 mixes the locator into the arguments; without an id, a name is a real argument.
-    located = given if "arguments" in item else {}
-    name = first_name(item, "ControlText", "control_text", "control_test") or first_name(target, "name", "control_name")
-    status, reason = as_name(outcome.get("status")), as_name(outcome.get("error"))
+    located = Row(given) if "arguments" in item else Row()
+    name = item.name("ControlText", "control_text", "control_test") or target.name("name", "control_name")
+    status, reason = outcome.name("status"), outcome.name("error")
     error = None
     if status in ("failure", "error"):
-        error = reason or as_name(outcome.get("result")) or "failed"
+        error = reason or outcome.name("result") or "failed"
         error = SKIPPED + error if error.startswith("Early stop") else error
     elif status in ("skipped", "none") or ("status" in outcome and not status):
         error = SKIPPED + (reason or "not executed")
     return {
-        "action_type": first_name(item, "function", "Function"),
+        "action_type": item.name("function", "Function"),
         "parameters": {key: value for key, value in given.items() if "id" not in located or key not in ("id", "name")},
-        "control": name or as_name(located.get("name")),
-        "control_type": first_name(target, "type", "control_type") or as_name(item.get("control_type")),
-        "within": as_name(target.get("within")),
-        "result": as_text(first_of(outcome, ("result", "return_value"))),
+        "control": name or located.name("name"),
+        "control_type": target.name("type", "control_type") or item.name("control_type"),
+        "within": target.name("within"),
+        "result": outcome.text("result", "return_value"),
         "error": error,
         "secret": _is_password(item) or _is_password(target),
-        "label": as_name(item.get("ControlLabel")) or as_name(target.get("id")) or as_name(located.get("id")),
+        "label": item.name("ControlLabel") or target.name("id") or located.name("id"),
         "status": _status(item),
     }
 
 
-def _flat_action(record: dict[str, Any], entry: LogEntry) -> list[Action]:
+def _flat_action(record: Row, entry: LogEntry) -> list[Action]:
     """The one action of a line that has its parts at the top level."""
-    action = _action(record, {})
+    action = _action(record, Row())
     if entry.role == "host":
         action |= {"action_type": "set_focus" if action["control"] else "", "parameters": {}}
         if record.get("ActionType") == "Bash":
-            action |= {"action_type": "run_shell", "parameters": {"command": as_text(record.get("Bash"))}}
+            action |= {"action_type": "run_shell", "parameters": {"command": record.text("Bash")}}
     if action["action_type"] in _NO_ACTION or entry.status == "SCREENSHOT":
         return []
-    result = as_text(record.get("Results"))
+    result = record.text("Results")
     error = entry.error or (result if _EXECUTION_FAILED.search(result) else None)
     if error is None and entry.status == "ERROR":
         error = "the step ended with status ERROR"
-    if as_name(record.get("UserConfirm")).casefold() == "no":
+    if record.name("UserConfirm").casefold() == "no":
         error = SKIPPED + "the user did not allow it"
     return [action | {"error": error, "result": "" if error else result}]
 
 
-def _phase_error(record: dict[str, Any]) -> str | None:
+def _phase_error(record: Row) -> str | None:
     """The reason in v1.2's `error` field: `{phase: {type, message, traceback}}`, empty when all went well."""
     found = record.get("error")
     if not isinstance(found, dict):
@@ -240,6 +239,6 @@ def _phase_error(record: dict[str, Any]) -> str | None:
     return "; ".join(told) or None
 
 
-def _is_password(item: dict[str, Any]) -> bool:
+def _is_password(item: Row) -> bool:
     """True when the log flags a control as a password field."""
     return any(key.replace("_", "").casefold() == "ispassword" and value is True for key, value in item.items())

@@ -12,12 +12,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from ufo_experience.controls import ListedControl
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Judge, Problem
-from ufo_experience.traces.in_view import ListedControl, listed_controls
 from ufo_experience.traces.lines import JsonLines, problem
+from ufo_experience.traces.rows import listed_controls
 from ufo_experience.traces.ufo_lines import LogEntry, read_entry
-from ufo_experience.traces.values import as_amount, as_dict, as_int, as_lines, as_name, first_name
+from ufo_experience.traces.values import Row, as_amount, as_dict
 
 RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
 MAX_ENTRY = 8 << 20  # bytes of a line
@@ -44,16 +45,16 @@ class Evaluation:
     request: str = ""
 
 
-def evaluation_of(record: dict[str, Any]) -> Evaluation:
+def evaluation_of(record: Row) -> Evaluation:
     """Read one judgement."""
-    word, score = as_name(record.get("complete")).casefold(), record.get("score", record.get("evaluation_score"))
+    word, score = record.name("complete").casefold(), record.get("score", record.get("evaluation_score"))
     return Evaluation(
         success=_VERDICTS.get(word),
         complete=bool(word),
-        reason=as_name(record.get("reason")),
+        reason=record.name("reason"),
         judge="program" if record.get("judge") == "program" else "model",
         score=as_amount(score),
-        request=as_name(record.get("request")),
+        request=record.name("request"),
     )
 
 
@@ -265,13 +266,13 @@ def _add_views(log: UfoLog, path: Path) -> None:
 
 def _views(lines: JsonLines) -> Iterator[tuple[int, StepView]]:
     for _, record in lines:
-        step = as_int(record.get("step"))
+        step = record.whole("step")
         if step is not None:  # `control_info` since v1.2.1, `control_items` before; in a host entry these are windows
-            merged = as_dict(record.get("control_info_recording")).get("merged_controls_info")
+            merged = record.row("control_info_recording").get("merged_controls_info")
             listed = record.get("control_info") or record.get("control_items") or merged or record.get("os_info")
-            yield step, StepView(listed_controls(listed, _named, ("id", "label")), as_lines(record.get("plan")))
+            yield step, StepView(listed_controls(listed, _named, ("id", "label")), record.lines("plan"))
 
 
 def _named(item: Any) -> tuple[str, str]:
     one = as_dict(item)
-    return first_name(one, "name", "control_text"), first_name(one, "type", "control_type")
+    return one.name("name", "control_text"), one.name("type", "control_type")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.traces.files import Found
 from ufo_experience.traces.lines import load_document
 from ufo_experience.traces.rows import lack_of
-from ufo_experience.traces.values import as_dict, as_list, as_name
+from ufo_experience.traces.values import Row, as_dict, as_name
 
 UNKNOWN = "not a trace of a known format"
 _SHOWN = 40
@@ -38,10 +37,10 @@ def unknown_message(found: Found) -> str:
     """Why a file is not read, and the plain format with an example in its own words."""
     if hint := _HINTS.get(found.suffix):
         return f"{UNKNOWN}: {hint}"
-    record = next((first for value in found.values for item in as_list(value)[:1] if (first := as_dict(item))), {})
+    record = next(iter(found.rows), Row())
     if not record:
         return f"{UNKNOWN}{_damage(found)}; the plain format is {_EXAMPLE}"
-    if as_dict(as_dict(record.get("properties")).get("definition")).get("actions"):
+    if record.row("properties").row("definition").get("actions"):
         return f"{UNKNOWN}: {_CLOUD_FLOW}"
     if lack := lack_of(record):
         return f"{UNKNOWN}: {lack}"
@@ -58,7 +57,7 @@ def _damage(found: Found) -> str:
     return ""
 
 
-def _example(record: dict[str, Any]) -> str:
+def _example(record: Row) -> str:
     """A run in the plain format, with the values the file has under other names."""
     listed = next((value for value in record.values() if isinstance(value, list) and as_dict((value or [0])[0])), [])
     step = as_dict(listed[0]) if listed else record
@@ -67,6 +66,6 @@ def _example(record: dict[str, Any]) -> str:
     return json.dumps({"task": task, "steps": [made, "…"]}, ensure_ascii=False)
 
 
-def _value(record: dict[str, Any], parts: tuple[str, ...]) -> str:
+def _value(record: Row, parts: tuple[str, ...]) -> str:
     texts = {str(key).casefold(): as_name(value) for key, value in record.items() if isinstance(value, str)}
     return next((text[:_SHOWN] for part in parts for key, text in texts.items() if part in key and text), "")

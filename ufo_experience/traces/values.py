@@ -6,14 +6,12 @@ import ast
 import json
 import math
 import re
-from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
-from ufo_experience.errors import DataError
-from ufo_experience.schema import MAX_TEXT
-from ufo_experience.traces.lines import parse_json
+from ufo_experience.schema import MAX_DEPTH, MAX_TEXT
+from ufo_experience.store.strict_json import StrictJsonError, read
 
 # One more than a field may hold: what is cut here is seen to be too long, and reported, where the record is built.
 KEEP = MAX_TEXT + 1
@@ -25,20 +23,60 @@ _EMPTY: tuple[Any, ...] = (None, "", [], {})
 _STAMPS = ("%Y%m%d@%H%M%S", "%Y%m%d@%H%M%S%f", "%Y-%m-%d-%H-%M-%S", "%Y-%m-%d_%H-%M-%S-%f")  # in names of files
 
 
-def first_key(row: Mapping[str, Any], keys: tuple[str, ...]) -> str | None:
-    """The first of these keys that has a value."""
-    return next((key for key in keys if row.get(key) not in _EMPTY), None)
+class Row(dict[str, Any]):
+    """An object of a log. A method takes the first of some keys that has a value, and gives it as what it should be.
 
+    >>> Row({"goal": "", "task": "Save it", "steps": [{"x": "7"}]}).name("goal", "task")
+    'Save it'
+    """
 
-def first_of(row: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    """The value of the first of these keys that has one."""
-    key = first_key(row, keys)
-    return None if key is None else row[key]
+    def key(self, *keys: str) -> str | None:
+        """The first of these keys that has a value."""
+        return next((key for key in keys if self.get(key) not in _EMPTY), None)
 
+    def has(self, *keys: str) -> bool:
+        """True when one of these keys has a value."""
+        return self.key(*keys) is not None
 
-def first_name(row: Mapping[str, Any], *keys: str) -> str:
-    """The first of these fields that is not empty, as text."""
-    return next((text for key in keys if (text := as_name(row.get(key)))), "")
+    def first(self, *keys: str) -> Any:
+        """The value of the first of these keys that has one."""
+        return next((value for key in keys if (value := self.get(key)) not in _EMPTY), None)
+
+    def name(self, *keys: str) -> str:
+        """See `as_name`; keys under which "None" stands are passed over, too."""
+        return next((text for key in keys if (text := as_name(self.get(key)))), "")
+
+    def text(self, *keys: str) -> str:
+        """See `as_text`."""
+        return as_text(self.first(*keys))
+
+    def row(self, *keys: str) -> Row:
+        """See `as_dict`."""
+        return as_dict(self.first(*keys))
+
+    def rows(self, *keys: str) -> list[Row]:
+        """See `as_dicts`."""
+        return as_dicts(self.first(*keys))
+
+    def listed(self, *keys: str) -> list[Any]:
+        """See `as_list`."""
+        return as_list(self.first(*keys))
+
+    def lines(self, *keys: str) -> tuple[str, ...]:
+        """See `as_lines`."""
+        return as_lines(self.first(*keys))
+
+    def whole(self, *keys: str) -> int | None:
+        """See `as_int`."""
+        return as_int(self.first(*keys))
+
+    def amount(self, *keys: str) -> float | None:
+        """See `as_amount`."""
+        return as_amount(self.first(*keys))
+
+    def host(self, *keys: str) -> str | None:
+        """See `as_host`."""
+        return as_host(self.first(*keys))
 
 
 def as_text(value: Any) -> str:
@@ -55,11 +93,11 @@ def as_name(value: Any) -> str:
     return "" if text in ("None", "null") else text
 
 
-def as_dict(value: Any) -> dict[str, Any]:
+def as_dict(value: Any) -> Row:
     """A mapping, also one that was stored as JSON text or as a Python literal; else an empty one."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         value = parse_literal(value)
-    return value if isinstance(value, dict) else {}
+    return value if isinstance(value, Row) else Row(value) if isinstance(value, dict) else Row()
 
 
 def as_list(value: Any) -> list[Any]:
@@ -69,7 +107,7 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def as_dicts(value: Any) -> list[dict[str, Any]]:
+def as_dicts(value: Any) -> list[Row]:
     """The items of a list as mappings; those that are none are empty ones."""
     return [as_dict(item) for item in as_list(value)]
 
@@ -143,8 +181,8 @@ def _stamped(text: str, form: str) -> datetime | None:
 def parse_literal(text: str) -> Any:
     """The value of a text that is JSON or a Python literal; None when it is neither. Nothing is run."""
     try:
-        return parse_json(text.encode("utf-8", "replace"))
-    except DataError:
+        return read(text.encode("utf-8", "replace"), levels=MAX_DEPTH + 1, mended={})
+    except StrictJsonError:
         pass
     try:
         return json.loads(json.dumps(ast.literal_eval(text), default=str, allow_nan=False))

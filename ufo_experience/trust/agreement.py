@@ -1,12 +1,13 @@
 """What several runs agree on, and so may be shown although no task names it.
 
 A value that runs of different sessions typed is a constant of the procedure: a code, an account, an approver. Never
-shown by agreement is an address, a path, a command, an amount or a long text: whoever plants one run can plant two, so
-those take a person's approval.
+shown by agreement is an address, a path, a command, an amount, the number of a bank account or a long text: whoever
+plants one run can plant two, so those take a person's approval.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from ufo_experience.redact.slot_types import FIXED
@@ -14,17 +15,20 @@ from ufo_experience.schema import Experience
 from ufo_experience.trust.labels import MOST_CHARS, MOST_WORDS, strange_in
 
 LEAST_SESSIONS = 2
-_MAY_BE_AGREED = frozenset({None, "number"})  # an account number is what runs agree on most often
+_SHORT_NUMBER = re.compile(
+    r"\d{1,10}"
+)  # of an account in the books, a cost centre; not of a bank account or a telephone
 
 
 def may_agree(value: str) -> bool:
     """True for a value that independent runs may vouch for.
 
-    >>> may_agree("4711"), may_agree("eve@evil.test"), may_agree("rm -rf /tmp/x")
+    >>> may_agree("4711"), may_agree("eve@evil.test"), may_agree("DE07 1203 0000 1099 4417 21")
     (True, False, False)
     """
     short = len(value) <= MOST_CHARS and len(value.split()) <= MOST_WORDS
-    return bool(value.strip()) and short and strange_in(value) in _MAY_BE_AGREED
+    plain = strange_in(value) is None or _SHORT_NUMBER.fullmatch(value) is not None
+    return bool(value.strip()) and short and plain
 
 
 def constants_of(runs: Iterable[Experience]) -> dict[str, str]:

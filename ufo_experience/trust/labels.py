@@ -31,7 +31,7 @@ _COMMAND = re.compile(
     r"(?i)(?:^|[\s;&|(])(?:sudo|rm|curl|wget|chmod|chown|powershell|pwsh|cmd|bash|sh|nc|mshta|rundll32|regsvr32"
     r"|schtasks"
     r"|certutil|iex|eval|exec|net user|reg add|del|mkfs|dd|python\d?|perl|node)\b\s+\S*[-/.:=$'\"{(]|&&|\|\|"
-    r"|[`<>{}]|\$\(|\w\([^\n]{0,200}\)\s{0,8};?$"
+    r"|[`<>{}]|\$\(|\w\([^\n)]{2,200}\)\s{0,8};?$|\w\(\)"
     r"|(?:^|\s)--?[a-z][\w-]*=?\w*(?:\s|$)|^=\s*\w+\(|\b(?:drop|truncate)\s+table\s+\w|\bdelete\s+from\b"
 )
 _AMOUNT = re.compile(
@@ -65,6 +65,8 @@ def is_label(text: str) -> bool:
     """
     words = text.split()
     if not words or len(words) > MOST_WORDS or len(text) > MOST_CHARS or "\n" in text.strip():
+        return False
+    if "_" in text:  # what somebody is called somewhere, or a machine calls something
         return False
     instructs = _PERSON.search(text) or _SAYS_MORE.search(text) or (len(words) > 4 and _SENTENCE.search(text))
     return not instructs and strange_in(text) is None

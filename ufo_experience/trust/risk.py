@@ -12,24 +12,27 @@ from functools import cache, lru_cache
 from itertools import takewhile
 from pathlib import Path
 
-from ufo_experience.actions import is_press, is_typing, plain
+from ufo_experience.actions import is_press, is_typing
+from ufo_experience.controls import role_of
 from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.request import on_forgetting
 from ufo_experience.schema import Experience, Step
 from ufo_experience.trust.labels import strange_in
 
-_ACTS = frozenset(
-    "button splitbutton menuitem hyperlink link checkbox radio radiobutton toggle togglebutton switch".split()
+_LEADS = frozenset(  # kinds that hold, show or lead on; any other acts, whatever a system calls it
+    "tabitem listitem treeitem dataitem edit text combobox slider spinner header headeritem cell gridcell image group "
+    "pane window list tree table heading label statictext menu menubar toolbar".split()
 )
-_TURNED = frozenset("checkbox radio radiobutton toggle togglebutton switch menuitem".split())
-_LINKS = frozenset({"hyperlink", "link"})
+_TURNED = frozenset("checkbox radiobutton menuitem".split())
 _LONGEST_LINK = 4  # words: a longer link leads to a page about it
 _LEAD_IN = re.compile(
-    r"(?i)^(?:yes,? |ja,? |ok,? |confirm(?: and)? |bestätigen und |now |jetzt |kostenpflichtig |click to "
-    r"|permanently )+"
+    r"(?i)^(?:yes|ja|ok|confirm|finish|complete|continue|now|jetzt|kostenpflichtig|zahlungspflichtig|click to|force"
+    r"|permanently)(?=\W)"
 )
-_SURE = re.compile(r"(?i)(?:yes|ja)\W+\w.*|(?:confirm|bestätigen|确认)(?: .*)?")
-_CARRIES_OUT = re.compile(  # what the dialog around it asks, or what was chosen before
+_DEEDS = re.compile(r"(?i)\b\W{1,3}(?:and|und|et|y|e|then)\W{1,3}\b|[,&+;:(–—]|\s-\s")  # one label, several deeds
+_OPENS = re.compile(r"(?i).*\b(?:to|with|as|from|by|for|at|in)")  # "Send to": a menu of those to whom
+_SURE = re.compile(r"(?i)(?:yes|ja)\W+\w.*|(?:confirm|confirmer|confirmar|conferma|bestätigen|确认)(?: .*)?")
+CARRIES_OUT = re.compile(  # what the dialog around it asks, or what was chosen before
     r"(?i)yes|ok|okay|save(?: changes)?|apply|done|ja|continue|proceed|weiter|speichern|übernehmen|fertig"
     r"|是|确定|保存|应用"
 )
@@ -81,14 +84,14 @@ def asks_first(step: Step, before: Sequence[Step] = ()) -> bool:
     chosen = [value for value in step.parameters.values() if isinstance(value, str)]
     if any(_has(text.casefold(), "guards") and _has(text.casefold(), "turns") for text in (name, *chosen)):
         return True
-    if _CARRIES_OUT.fullmatch(name):
+    if CARRIES_OUT.fullmatch(name):
         return _label_asks(control.within.rstrip("?？ "), "") or _gives_rights(before)
-    return _label_asks(name or " ".join(_WORD.findall(step.action_type)), plain(control.type or ""))
+    return _label_asks(name or " ".join(_WORD.findall(step.action_type)), role_of(control.type))
 
 
 def _gives_rights(before: Sequence[Step]) -> bool:
     """True when what was chosen since something was last carried out gives rights."""
-    chosen = takewhile(lambda step: not _CARRIES_OUT.fullmatch(step.target_control.name.strip()), reversed(before))
+    chosen = takewhile(lambda step: not CARRIES_OUT.fullmatch(step.target_control.name.strip()), reversed(before))
     return any(
         _has(step.target_control.name.casefold(), "rights") for step in chosen if not is_typing(step.action_type)
     )
@@ -98,17 +101,21 @@ def _gives_rights(before: Sequence[Step]) -> bool:
 def _label_asks(name: str, role: str) -> bool:
     """True for the label of a control of this kind ("" where it is not known) that acts, and how."""
     label = " ".join(name.casefold().split())
-    if (role and role not in _ACTS) or not label or label.endswith(("…", "...")):
+    if role in _LEADS or not label or label.endswith(("…", "...")) or _OPENS.fullmatch(label):
         return False
     if _has(label, "but"):
         return False
     if _has(label, "guards") and (role in _TURNED or _has(label, "turns")):
         return True
-    if role in _LINKS and len(label.split()) > _LONGEST_LINK:
+    if role == "hyperlink" and len(label.split()) > _LONGEST_LINK:
         return False
-    bare = f"{re.sub(_NO_WORD, ' ', _LEAD_IN.sub('', label)).strip()} "
-    begins = any(bare.startswith(f"{verb} ") for verb in _words()["verbs"])
-    return begins or _SURE.fullmatch(label) is not None or _has(label, "anywhere")
+    return _SURE.fullmatch(label) is not None or _has(label, "anywhere") or any(map(_is_grave, _DEEDS.split(label)))
+
+
+def _is_grave(deed: str) -> bool:
+    """True for words that begin with a verb that asks, what only leads up to it left out."""
+    bare = f"{re.sub(_NO_WORD, ' ', _LEAD_IN.sub('', deed)).strip()} "
+    return any(bare.startswith(f"{verb} ") for verb in _words()["verbs"])
 
 
 def _has(label: str, section: str) -> bool:

@@ -17,7 +17,7 @@ from ufo_experience.integrations.ufo.classes import ExperienceRetriever, Experie
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import validate
 from ufo_experience.store.exchange import ImportReport
-from ufo_experience.traces.safe_yaml import load_yaml
+from ufo_experience.store.safe_yaml import load_yaml
 
 _YAML_FILES = ("experience.yaml", "demonstration.yaml")
 _STORES = (".", "experience_db", "demonstration_db")

@@ -20,7 +20,7 @@ from ufo_experience.integrations.formats.ufo_example import from_ufo_example, to
 from ufo_experience.redact import redact_json
 from ufo_experience.schema import Experience, Trajectory, Trust
 from ufo_experience.session.files import dump, write_atomic
-from ufo_experience.traces.safe_yaml import load_yaml
+from ufo_experience.store.safe_yaml import load_yaml
 
 _log = logging.getLogger(__name__)
 

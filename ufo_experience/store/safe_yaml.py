@@ -17,7 +17,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH
-from ufo_experience.traces.lines import open_utf8
+from ufo_experience.store.files import open_regular
 
 MAX_YAML = 16 << 20  # bytes
 MAX_NODES = 500_000
@@ -38,8 +38,8 @@ def load_yaml(path: Path, typed: str = "") -> dict[str, Any]:
         return DataError(reason, file=str(path), line=line, code="E_YAML")
 
     try:
-        with open_utf8(path, MAX_YAML) as stream:
-            node = yaml.compose(stream.read(MAX_YAML).decode("utf-8"), Loader=yaml.SafeLoader)
+        with open_regular(path, MAX_YAML) as stream:
+            node = yaml.compose(stream.read(MAX_YAML), Loader=yaml.SafeLoader)
         if node is None:
             raise DataError("empty", file=str(path), code="E_EMPTY")
         _size(node, {}, 0)
@@ -48,8 +48,8 @@ def load_yaml(path: Path, typed: str = "") -> dict[str, Any]:
     except yaml.YAMLError as error:
         mark, reason = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
         raise refuse(f"not YAML we read: {reason}", mark.line + 1 if mark else None) from error
-    except (RecursionError, UnicodeDecodeError) as error:
-        raise refuse("nested too deep" if isinstance(error, RecursionError) else "not UTF-8") from error
+    except RecursionError as error:
+        raise refuse("nested too deep") from error
     value = _plain(node, typed, inside=False)
     if not isinstance(value, dict):
         raise refuse("not a mapping")
