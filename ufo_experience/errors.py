@@ -21,7 +21,9 @@ Catch `ExperienceError` to catch them all. Errors of other libraries are chained
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -124,14 +126,25 @@ def missing_extra(package: str, extra: str) -> ServiceError:
     return ServiceError(message, code="E_MISSING_EXTRA")
 
 
+@contextmanager
+def needs_extra(extra: str) -> Iterator[None]:
+    """Around imports of an optional package: where it is not there, the error says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise missing_extra(error.name or extra, extra) from error
+
+
 def plain_words(message: str) -> str:
     """What pydantic says of a value, as we say it."""
-    said = message.removeprefix("Value error, ").replace("Field required", "is missing")
-    return said.replace("Input should be", "must be").replace("valid tuple", "list")
+    said = message.replace("Value error, ", "").replace("Field required", "is missing")
+    said = re.sub(r", unable to .*", "", re.sub(r"\b(?:Input|String|List) should", "must", said))
+    return said.replace("valid tuple", "list").replace("valid integer", "whole number")
 
 
 def names_arguments(kind: C) -> C:
-    """Let the methods of a class answer an argument that nobody knows with those they take."""
+    """Let a class answer a method that it lacks with those it has, and an unknown argument with those that fit."""
+    kind.__getattr__ = _no_such_attribute  # type: ignore[attr-defined]
     for name, method in list(vars(kind).items()):
         if isinstance(method, classmethod):
             setattr(kind, name, classmethod(_naming(method.__func__)))
@@ -140,8 +153,15 @@ def names_arguments(kind: C) -> C:
     return kind
 
 
+def _no_such_attribute(self: Any, name: str) -> Any:
+    known = "" if name.startswith("_") else f"; it has {', '.join(one for one in dir(self) if not one.startswith('_'))}"
+    raise AttributeError(f"{type(self).__name__} has no {name!r}{known}", name=name, obj=self)
+
+
 def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
-    taken = [name for name in inspect.signature(method).parameters if name not in ("self", "cls")]
+    parameters = inspect.signature(method).parameters.values()
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    taken = [f"{one.name}{'=…' * (one.kind is by_name)}" for one in parameters if one.name not in ("self", "cls")]
 
     @wraps(method)
     def call(*args: Any, **given: Any) -> Any:

@@ -469,12 +469,11 @@ def validate(
     try:
         return model.model_validate_json(data) if json_text else model.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or None
-        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        said = plain_words(first["msg"])
-        unknown = any(one["type"] == "extra_forbidden" for one in error.errors(include_url=False, include_input=False))
-        code = UNKNOWN_FIELD if unknown else None
+        wrong = error.errors(include_url=False, include_input=False)
+        fields = [".".join(map(str, one["loc"])) for one in wrong]
+        more = f"; also wrong: {', '.join(fields[1:4])}" if len(wrong) > 1 else ""
+        said, field = plain_words(wrong[0]["msg"]), fields[0] or None
+        code = UNKNOWN_FIELD if any(one["type"] == "extra_forbidden" for one in wrong) else None
         raise DataError(said + more, file=file, line=line, field=field, code=code) from error
 
 

@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from langchain.agents.middleware import AgentMiddleware
-from langchain_core.documents import Document
-from langchain_core.example_selectors import BaseExampleSelector
-from langchain_core.messages import SystemMessage
-from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict
 
-from ufo_experience.errors import UsageError
+from ufo_experience.errors import UsageError, needs_extra
 from ufo_experience.integrations.recorder import Recorder, Start
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Hit
+
+with needs_extra("langchain"):
+    from langchain.agents.middleware import AgentMiddleware
+    from langchain_core.documents import Document
+    from langchain_core.example_selectors import BaseExampleSelector
+    from langchain_core.messages import SystemMessage
+    from langchain_core.retrievers import BaseRetriever
 
 
 class ExperienceMiddleware(AgentMiddleware[Any, Any]):

@@ -25,7 +25,7 @@ from ufo_experience.embed import expect_known
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import UsageError, names_arguments
 from ufo_experience.index.base import Filter, Progress
-from ufo_experience.memory.parts import Parts
+from ufo_experience.memory.parts import Parts, expect_driver
 from ufo_experience.memory.upkeep import Upkeep
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
@@ -160,6 +160,8 @@ class ExperienceMemory(Upkeep):
         from ufo_experience.ingest import ingest
         from ufo_experience.summarize import open_summarizer
 
+        if not sources:
+            raise UsageError("ingest takes logs: ingest(path, …), several as ingest(*paths)")
         self.parts.expect_embedder()
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer or self.settings.summarizer, self.parts.service)
@@ -420,6 +422,7 @@ class ExperienceMemory(Upkeep):
         """
         from ufo_experience.executor import Executor
 
+        expect_driver(driver)
         found = self.retrieve(task, application=application)
         guide = self.guide(task, hits=found)
         if guide is None:
@@ -433,6 +436,7 @@ class ExperienceMemory(Upkeep):
         """`run` on an event loop; the methods of the driver may be coroutines, as those of `UfoDriver`."""
         from ufo_experience.executor import Executor
 
+        expect_driver(driver)
         found = await asyncio.to_thread(self.retrieve, task, application=application)
         guide = await asyncio.to_thread(self.guide, task, hits=found)
         if guide is None:

@@ -135,6 +135,8 @@ def runs_in(value: Any) -> Iterator[Run]:
     """
     for place, one in enumerate(as_list(value), start=1):
         record = dict(one) if isinstance(one, Mapping) else {}
+        if isinstance(one, (str, Path)):
+            raise _wrong(f"a list of runs holds {one!r:.60}; logs are named one by one: ingest(*paths)")
         if not has_any(record, TASK) or not has_any(record, STEPS):
             keys = ", ".join(map(str, record)) if isinstance(one, Mapping) else type(one).__name__
             raise _wrong(f"no run with a task and steps, but: {keys[:200]}; a run looks like {A_RUN}")

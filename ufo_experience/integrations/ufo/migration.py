@@ -131,5 +131,7 @@ def yaml_file(source: Path) -> Path | None:
     """UFO's YAML file at `source`: the file itself, in the folder, or beside a folder that holds UFO's index."""
     if not source.is_dir():
         return source if source.is_file() else None
+    if (source / "records").is_dir():
+        return None  # a store of ours, with the view of it that UFO reads
     folders = [source, source.parent] if old_index_files(source) else [source]
     return next((folder / name for folder in folders for name in _YAML_FILES if (folder / name).is_file()), None)
