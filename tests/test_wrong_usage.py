@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli_runner import Cli
+from tests.openai_stub import OpenAIStub
 from ufo_experience import (
     ExperienceError,
     ExperienceMemory,
@@ -410,6 +411,15 @@ def test_the_folder_of_a_store_is_imported_with_what_it_holds(cli):
     cli("import", "experience_db", "--restore", "--db", "restored_db")
     restored = cli.json("list", "--db", "restored_db")["experiences"]
     assert [(one["id"], one["trust"]) for one in restored] == stored
+
+
+def test_a_model_that_answers_in_another_form_is_named_in_our_words(cli):
+    """Small local models do; the answer says which it was, and comes by words alone."""
+    with OpenAIStub(chat=lambda body: {}) as stub:
+        env = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": stub.url, "UFO_EXPERIENCE_JUDGE": "openai:small"}
+        found = cli.json("retrieve", "Turn on Bluetooth in the settings", **env)
+    assert found["degraded"] == "the judge could not be asked: small answered in another form than asked"
+    assert found["hits"]
 
 
 def test_a_rebuild_that_cannot_be_made_changes_nothing(cli):
