@@ -33,26 +33,26 @@ C = TypeVar("C", bound=type)
 class ExperienceError(Exception):
     """Root of the tree. `code` is stable and machine-readable, `exit_code` is what the command line exits with."""
 
-    exit_code = 1
-    default_code = "E_UNKNOWN"
+    exit_code: int = 1
+    default_code: str = "E_UNKNOWN"
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
-        self.code = code or self.default_code
+        self.code: str = code or self.default_code
 
 
 class UsageError(ExperienceError):
     """A call or option that makes no sense."""
 
-    exit_code = 2
-    default_code = "E_USAGE"
+    exit_code: int = 2
+    default_code: str = "E_USAGE"
 
 
 class DataError(ExperienceError):
     """Input is wrong. The message names what is known of file, line (from 1) and field."""
 
-    exit_code = 65
-    default_code = "E_DATA"
+    exit_code: int = 65
+    default_code: str = "E_DATA"
 
     def __init__(
         self,
@@ -63,60 +63,62 @@ class DataError(ExperienceError):
         field: str | None = None,
         code: str | None = None,
     ) -> None:
-        self.reason = message
-        self.file, self.line, self.field = file, line, field
+        self.reason: str = message
+        self.file: str | None = file
+        self.line: int | None = line
+        self.field: str | None = field
         super().__init__(_locate(message, file, line, field), code=code)
 
 
 class NotFoundError(DataError):
     """There is no such record, store or source; the message says where it was looked for."""
 
-    default_code = "E_NOT_FOUND"
+    default_code: str = "E_NOT_FOUND"
 
 
 class ServiceError(ExperienceError):
     """A remote service failed, refused, or is not configured. It may ask to be left alone for `retry_after` seconds."""
 
-    exit_code = 69
-    default_code = "E_SERVICE"
+    exit_code: int = 69
+    default_code: str = "E_SERVICE"
 
     def __init__(self, message: str, *, code: str | None = None, retry_after: float | None = None) -> None:
         super().__init__(message, code=code)
-        self.retry_after = retry_after
+        self.retry_after: float | None = retry_after
 
 
 class BudgetError(ServiceError):
     """A cost cap would be passed, or cannot be watched (`E_NO_PRICE`, `E_NO_BOOKS`); nothing was sent."""
 
-    default_code = "E_BUDGET"
+    default_code: str = "E_BUDGET"
 
 
 class StorageError(ExperienceError):
     """The disk refused: no space, no permission, a failed fsync. What was acknowledged before is safe."""
 
-    exit_code = 73
-    default_code = "E_STORAGE"
+    exit_code: int = 73
+    default_code: str = "E_STORAGE"
 
 
 class LockedError(ExperienceError):
     """Another process is writing to the store; the message names it."""
 
-    exit_code = 75
-    default_code = "E_LOCKED"
+    exit_code: int = 75
+    default_code: str = "E_LOCKED"
 
 
 class ConflictError(ExperienceError):
     """A record was changed by somebody else after the caller looked at it; look again. Nothing was changed."""
 
-    exit_code = 75
-    default_code = "E_CONFLICT"
+    exit_code: int = 75
+    default_code: str = "E_CONFLICT"
 
 
 class RefusedError(ExperienceError):
     """An action was refused for safety; nothing was done."""
 
-    exit_code = 77
-    default_code = "E_REFUSED"
+    exit_code: int = 77
+    default_code: str = "E_REFUSED"
 
 
 def missing_extra(package: str, extra: str) -> ServiceError:

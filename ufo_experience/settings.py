@@ -7,7 +7,7 @@ an environment variable: `UFO_EXPERIENCE_` and its name in capitals. Keys of ser
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -33,7 +33,7 @@ Threshold = Annotated[float, Field(ge=-1.0, le=1.0, allow_inf_nan=False)]
 class Settings(BaseModel):
     """What can be configured; the description of each field is its line in `docs/settings.md`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
     db: Annotated[str, Field(min_length=1), AfterValidator(os.path.expanduser)] = "experience_db"
     """The store: a folder (`~` is your home folder), or the URL of a PostgreSQL database."""

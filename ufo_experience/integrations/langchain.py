@@ -7,7 +7,7 @@ every tool call. Tested with `langchain` 1.4.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
@@ -111,7 +111,7 @@ class ExperienceRetriever(BaseRetriever):
 
     memory: ExperienceMemory
     application: str | None = None
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True)
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
         hits = self.memory.retrieve(query, application=self.application)

@@ -14,7 +14,7 @@ import io
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -52,7 +52,7 @@ Wordings = Annotated[list[str], Field(title="Wordings", description="Other ways 
 class Step(BaseModel):
     """One action that was carried out; what else is known of it is read as in a log, or named as not kept."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
 
     action: Annotated[str, Field(description="click, type, select, …")]
     control: Annotated[str, Field(description="Label of the control.")] = ""

@@ -34,7 +34,8 @@ class Parts:
     """What a store is used with, as the settings say: service, embedder, index, judge, policy; made when needed."""
 
     def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
-        self.store, self.settings = store, settings
+        self.store: ExperienceStore = store
+        self.settings: Settings = settings
         self._embedder = None if embedder is None else as_embedder(embedder)
         self._is_checked = False  # that the index was made with this embedder
         self._services: dict[Provider | None, Service] = {}

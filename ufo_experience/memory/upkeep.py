@@ -65,7 +65,9 @@ class Upkeep:
     """What the owner of a store does with it, whatever the records are used for."""
 
     def __init__(self, store: ExperienceStore, settings: Settings, parts: Parts) -> None:
-        self.store, self.settings, self.parts = store, settings, parts
+        self.store: ExperienceStore = store
+        self.settings: Settings = settings
+        self.parts: Parts = parts
         self._failure: ServiceError | None = None
 
     def _runs_of(self, run: Experience, *, every: bool = False) -> Records:

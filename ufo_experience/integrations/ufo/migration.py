@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -58,7 +58,7 @@ class RagConfig:
 class _Keys(BaseModel):
     """The keys that are read; the file holds others, an API key among them, which are left alone."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
 
     RAG_EXPERIENCE: bool = False
     RAG_EXPERIENCE_RETRIEVED_TOPK: int = Field(default=5, ge=0)
