@@ -563,7 +563,7 @@ def test_what_stands_anywhere_is_told_in_the_help_of_every_command():
     ("arguments", "said"),
     [
         (["list", "--since", "yesterday"], "'yesterday' is no date; write 2025-11-12"),
-        (["retrieve", "x", "--near", "few"], "integer"),
+        (["retrieve", "x", "--near", "few"], "must be a whole number"),
         (["report", "6935f48a"], "--success or --failure"),
         (["list", "--db"], "needs the place of a store"),
     ],

@@ -15,7 +15,9 @@ import pytest
 
 from tests.cli_runner import Cli, commands
 from tests.docs_blocks import Page, blocks_of, commands_of
+from tests.openai_stub import OpenAIStub
 from tests.postgres_server import running
+from ufo_experience.cli.serve import SAMPLES
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -208,3 +210,32 @@ def is_name(name: str) -> bool:
     except (ImportError, AttributeError):
         return False
     return True
+
+
+SERVICES = [
+    block.text for block in blocks_of((ROOT / "docs/recipes.md").read_text("utf-8")) if "index --rebuild" in block.text
+]
+
+
+@pytest.mark.parametrize("recipe", SERVICES, ids=["Azure", "Ollama", "vLLM"])
+def test_the_recipe_of_a_service_works_with_one_that_speaks_its_protocol(tmp_path, recipe):
+    """As it stands but for the address; afterwards a question is answered by that service, and asks for no model that
+    the recipe does not name.
+    """
+    cli = Cli(tmp_path)
+    cli("ingest", SAMPLES / "settings_bluetooth", UFO_EXPERIENCE_EMBEDDER="hashing")
+    with OpenAIStub(chat=lambda body: {"same": [1]}) as stub:
+        env = {
+            name: re.sub(r"https?://[^/]+", stub.origin, value).replace("…", "key")
+            for command in commands_of(recipe)
+            if command[0] == "export"
+            for name, _, value in (word.partition("=") for word in command[1:])
+        }
+        for command in commands_of(recipe):
+            if command[0] == "ufo-experience":
+                cli(*command[1:], **env)
+        found = cli.json("retrieve", "Turn on Bluetooth in the settings", **env)
+        asked = {str(request.body["model"]) for request in stub.requests}
+    assert (len(found["hits"]), found["degraded"]) == (1, None)
+    assert found["embedder"].partition(":")[0] in ("azure", "openai")
+    assert all(model in recipe for model in asked)

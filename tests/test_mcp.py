@@ -296,6 +296,37 @@ def test_an_argument_that_makes_no_sense_is_an_error(memory, tool, given, said):
     assert len(memory) == 1
 
 
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda client: client.get_prompt("with_experience", {}), "task"),
+        (lambda client: client.get_prompt("with_experience", {"task": TASK, "app": "Word"}), "takes no app; it takes"),
+        (lambda client: client.get_prompt("with_experience", {"task": ""}), "task must have at least 1 character"),
+        (lambda client: client.get_prompt("experience", {}), "there is no prompt experience; there are"),
+        (lambda client: client.read_resource("experience://list?trust=good"), "trust is one of quarantined"),
+    ],
+)
+def test_a_prompt_or_a_resource_that_makes_no_sense_is_answered_in_our_words(memory, ask, said):
+    """Not as an internal error of the server."""
+
+    async def say(client: Client) -> Any:
+        with pytest.raises(MCPError) as caught:
+            await ask(client)
+        return str(caught.value)
+
+    assert said in talk(memory, say)
+
+
+def test_a_client_that_cannot_ask_its_user_is_told_where_approval_is_done(memory):
+    (known,) = memory.list()
+
+    async def say(client: Client) -> Any:
+        with pytest.raises(MCPError, match=f"ufo-experience approve {known.id}"):
+            await client.call_tool("approve_experience", {"id": known.id})
+
+    talk(memory, say, allow_approve=True)
+
+
 def test_what_is_left_out_is_named(memory):
     """A block that does not fit, and fields of a step that nobody reads."""
 

@@ -323,7 +323,43 @@ def test_a_record_says_whether_agents_are_shown_it(memory):
 def test_the_overview_begins_with_the_one_thing_to_do(memory):
     """What waits, before any count."""
     text = client_of(memory).get("/").text
-    assert text.index("1 run no agent is shown until you decide") < text.index("figures")
+    assert text.index("Decide on 1 run that no agent is shown yet") < text.index("figures")
+
+
+def test_what_agents_are_shown_already_is_not_said_to_wait_unseen(memory):
+    """A judged run with a step to be careful with is looked at, after those that nobody is shown."""
+    send = [{"action": "click", "control": "Send", "control_type": "Button"}]
+    memory.remember("Send the report", send, success=True, application="Outlook", judge="user")
+    text = unescape(client_of(memory).get("/queue").text)
+    assert "1 run that no agent is shown until you decide, then 1 that agents are shown" in text
+    assert text.index("Insert a table into the document") < text.index("Send the report")
+
+
+def test_the_queue_ends_when_everything_was_decided_on(memory):
+    """What somebody set aside waits no more, until that is taken back."""
+    client, id = client_of(memory), waiting(memory).id
+    done = post(client, "/change", {"record": seen(client, id), "do": "quarantine", "back": "/queue"})
+    assert "Nothing waits" in client.get(done.headers["location"]).text
+    post(client, "/undo", {"change": done.headers["location"].partition("did=")[2]})
+    assert "Insert a table into the document" in client.get("/queue").text
+
+
+def test_the_queue_shows_the_steps_as_an_agent_will_read_them(memory):
+    """Not in the words of the log; those are folded."""
+    typed = {"action_type": "set_edit_text", "target_control": {"name": "Title", "type": "Edit"}}
+    steps = [{**typed, "parameters": {"text": "Plan", "clear_current_text": True}}]
+    memory.remember('Set the title to "Plan"', steps, application="Word")
+    text = unescape(client_of(memory).get("/queue").text)
+    assert '<li>type "Plan" in "Title" (Edit)</li>' in text
+    assert text.index('type "Plan"') < text.index("As it was recorded") < text.index("set_edit_text")
+
+
+def test_names_of_one_application_are_counted_together(memory):
+    """Of process and product, by the one a person would say."""
+    memory.remember("Insert a picture", STEPS, application="WINWORD.EXE")
+    text = client_of(memory).get("/").text
+    assert "<span>Word</span>" in text
+    assert "WINWORD" not in text
 
 
 def test_a_step_is_mended_by_hand(memory):

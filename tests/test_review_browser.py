@@ -98,7 +98,8 @@ def click(browser: Browser, name: str) -> None:
 
 def shows(browser, words: str) -> None:
     """Wait until the page says something."""
-    WebDriverWait(browser.driver, 20).until(lambda driver: words in driver.find_element("tag name", "body").text)
+    said = "return document.body ? document.body.innerText : ''"  # in one call: the next page may come between two
+    WebDriverWait(browser.driver, 20).until(lambda driver: words in driver.execute_script(said))
 
 
 def trusts(served: Served) -> list[str]:

@@ -306,7 +306,7 @@ def test_a_cap_with_a_model_of_unknown_price_refuses(stub):
 def test_a_model_of_unknown_price_is_counted_in_tokens(stub, service):
     service.chat(HELLO, model="my-own")
     ledger = service.ledger
-    assert (ledger.unpriced, ledger.cost, ledger.input_tokens) == ({"my-own"}, 0.0, 1000)
+    assert (ledger.cost, ledger.input_tokens) == (0.0, 1000)
 
 
 @pytest.mark.parametrize("model", ["gpt-4.1-mini", "gpt-4.1-mini-2025-04-14"])

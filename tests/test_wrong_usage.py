@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from tests.cli_runner import Cli
+from tests.openai_stub import OpenAIStub
 from ufo_experience import (
     ExperienceError,
     ExperienceMemory,
@@ -27,6 +30,7 @@ from ufo_experience import (
     retrieve_relevant_experiences,
 )
 from ufo_experience.cli.serve import SAMPLES
+from ufo_experience.errors import ServiceError
 
 PAGE = Path(__file__).resolve().parent / "data" / "wrong_usage.md"
 HEAD = """# What wrong usage is answered with
@@ -286,6 +290,13 @@ TYPED = [
     ("approve", "give ids"),
     ("import nowhere.yaml", "no such file"),
     ("export --format csv", "'json', 'yaml', 'ufo', 'skills'"),
+    ("import nowhere.json --db fresh_db", "no such file"),
+    ("list --risk high", "there are: address, asks first"),
+    ("retrieve Bluetooth -k two", "must be a whole number"),
+    ("judge 6935f48a --ok", "--success/--failure"),
+    ("demo --task Bluetooth", "--db, --json"),
+    ("approve", "--all"),
+    ('recommend --state \'{"tsk": "Send it"}\'', "also wrong: tsk"),
     ("index --embedder openai", "openai:text-embedding-3-small"),
     ("run 'Turn on Bluetooth in the settings.' --browser example.com", "https://example.com"),
 ]
@@ -304,6 +315,21 @@ CALLED: dict[str, tuple[Callable[[ExperienceMemory], object], str]] = {
     "Recorder(…).finish('done')": (lambda m: begun(m).finish("done"), "True or False"),
     "Recorder(…).finish(True, 'me')": (lambda m: begun(m).finish(True, "me"), "user, program, model"),
     "Recorder(7)": (lambda m: Recorder(7), "ExperienceMemory"),
+    "memory.approve(['6935f48a'])": (lambda m: m.approve(["6935f48a"]), "id is a text"),
+    "memory.ingest()": (lambda m: m.ingest(), "ingest(path, …)"),
+    "memory.run('Send it', None)": (lambda m: m.run("Send it", None), "controls() and do(act)"),
+    "memory.purge()": (lambda m: m.purge(), "all=True"),
+    "memory.report(…, True)": (lambda m: m.report("6935f48a", True), "success=…"),
+    "Settings(topk=3)": (lambda m: Settings(topk=3), "did you mean 'top_k'"),
+    "Settings(colour='red')": (lambda m: Settings(colour="red"), "there are: db, embedder"),
+    "RecordFilter(app='Word')": (lambda m: RecordFilter(app="Word"), "application"),
+}
+
+
+MISSPELT: dict[str, Callable[[ExperienceMemory], object]] = {
+    "memory.search": lambda m: m.search("Bluetooth"),
+    "memory.retreive": lambda m: m.retreive("Bluetooth"),
+    "recorder.record": lambda m: Recorder(m).record("click"),
 }
 
 
@@ -331,6 +357,69 @@ def test_a_plausible_mistake_in_python_is_answered(cli, call):
     with pytest.raises((ExperienceError, TypeError)) as caught:
         run(memory)
     assert named in str(caught.value)
+
+
+@pytest.mark.parametrize("call", MISSPELT)
+def test_a_method_that_is_not_there_is_answered_with_those_that_are(cli, call):
+    """As a misspelt argument is."""
+    memory = ExperienceMemory(cli.folder / "called_db", embedder="hashing")
+    with pytest.raises(AttributeError, match=r"it has .*(retrieve|finish)"):
+        MISSPELT[call](memory)
+
+
+def test_paths_in_a_list_are_answered_with_how_several_are_named(cli, caplog):
+    """`ingest(glob(…))` reads nothing, and says so."""
+    memory = ExperienceMemory(cli.folder / "called_db", embedder="hashing")
+    assert memory.ingest([str(SAMPLES)]).failed
+    assert "ingest(*paths)" in caplog.text
+
+
+NEEDING = {
+    "ufo_experience.integrations.langchain": ("langchain", "langchain"),
+    "ufo_experience.integrations.openai_agents": ("agents", "openai-agents"),
+    "ufo_experience.integrations.browser_use": ("browser_use", "browser-use"),
+    "ufo_experience.integrations.pydantic_ai": ("pydantic_ai", "pydantic-ai"),
+    "ufo_experience.integrations.agent_framework": ("agent_framework", "agent-framework"),
+}
+
+
+@pytest.mark.parametrize("module", NEEDING)
+def test_an_adapter_without_its_package_names_the_extra(monkeypatch, module):
+    """The package of one of them is called `agents`: by that name nobody would find it."""
+    package, extra = NEEDING[module]
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    with pytest.raises(ServiceError, match=re.escape(f'pip install "ufo-experience[{extra}]"')):
+        import_module(module)
+
+
+@pytest.mark.parametrize("package", ["platformdirs", "psycopg"])
+def test_a_database_without_its_package_names_the_extra(monkeypatch, package):
+    """Not a traceback, whichever of the two packages is missing."""
+    for module in [one for one in sys.modules if one.startswith((package, "ufo_experience.store.postgres"))]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ServiceError, match=re.escape('pip install "ufo-experience[postgres]"')):
+        ExperienceMemory("postgresql://nobody@127.0.0.1:1/none")
+
+
+def test_the_folder_of_a_store_is_imported_with_what_it_holds(cli):
+    """Not by the view of it that UFO reads, which lacks half; into itself it brings nothing."""
+    stored = [(one["id"], one["trust"]) for one in cli.json("list")["experiences"]]
+    into_itself = cli.json("import", "experience_db")
+    assert (into_itself["added"], len(into_itself["skipped"])) == ([], len(stored))
+    cli("import", "experience_db", "--restore", "--db", "restored_db")
+    restored = cli.json("list", "--db", "restored_db")["experiences"]
+    assert [(one["id"], one["trust"]) for one in restored] == stored
+
+
+def test_a_model_that_answers_in_another_form_is_named_in_our_words(cli):
+    """Small local models do; the answer says which it was, and comes by words alone."""
+    with OpenAIStub(chat=lambda body: {}) as stub:
+        env = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": stub.url, "UFO_EXPERIENCE_JUDGE": "openai:small"}
+        found = cli.json("retrieve", "Turn on Bluetooth in the settings", **env)
+    assert found["degraded"] == "the judge could not be asked: small answered in another form than asked"
+    assert found["hits"]
 
 
 def test_a_rebuild_that_cannot_be_made_changes_nothing(cli):

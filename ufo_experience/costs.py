@@ -62,8 +62,8 @@ class Bill:
 class Ledger:
     """What was spent, and two caps in US dollars: of this run, and of a UTC day for all processes of a store.
 
-    Money is set aside before a request is sent. `unpriced` names models whose price is unknown: their tokens are
-    counted, their cost is not. Thread-safe; whoever shares a ledger shares its caps.
+    Money is set aside before a request is sent. Of models whose price is unknown tokens are counted, and no cost.
+    Thread-safe; whoever shares a ledger shares its caps.
     """
 
     def __init__(
@@ -73,7 +73,6 @@ class Ledger:
         self.daily = None if max_cost_per_day is None or books is None else DailySpending(books, max_cost_per_day)
         self.requests = self.input_tokens = self.output_tokens = 0
         self.cost = self._reserved = 0.0
-        self.unpriced: set[str] = set()
         self._lock = threading.Lock()
 
     @contextmanager
@@ -121,8 +120,6 @@ class Ledger:
             self._reserved -= reserved
             self.cost += cost
             self.input_tokens, self.output_tokens = self.input_tokens + bill.input, self.output_tokens + bill.output
-            if bill.input and price_of(model) is None:
-                self.unpriced.add(model)
         if self.daily:
             try:
                 self.daily.add(day, cost - reserved)

@@ -21,7 +21,9 @@ Catch `ExperienceError` to catch them all. Errors of other libraries are chained
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -31,26 +33,26 @@ C = TypeVar("C", bound=type)
 class ExperienceError(Exception):
     """Root of the tree. `code` is stable and machine-readable, `exit_code` is what the command line exits with."""
 
-    exit_code = 1
-    default_code = "E_UNKNOWN"
+    exit_code: int = 1
+    default_code: str = "E_UNKNOWN"
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
-        self.code = code or self.default_code
+        self.code: str = code or self.default_code
 
 
 class UsageError(ExperienceError):
     """A call or option that makes no sense."""
 
-    exit_code = 2
-    default_code = "E_USAGE"
+    exit_code: int = 2
+    default_code: str = "E_USAGE"
 
 
 class DataError(ExperienceError):
     """Input is wrong. The message names what is known of file, line (from 1) and field."""
 
-    exit_code = 65
-    default_code = "E_DATA"
+    exit_code: int = 65
+    default_code: str = "E_DATA"
 
     def __init__(
         self,
@@ -61,60 +63,62 @@ class DataError(ExperienceError):
         field: str | None = None,
         code: str | None = None,
     ) -> None:
-        self.reason = message
-        self.file, self.line, self.field = file, line, field
+        self.reason: str = message
+        self.file: str | None = file
+        self.line: int | None = line
+        self.field: str | None = field
         super().__init__(_locate(message, file, line, field), code=code)
 
 
 class NotFoundError(DataError):
     """There is no such record, store or source; the message says where it was looked for."""
 
-    default_code = "E_NOT_FOUND"
+    default_code: str = "E_NOT_FOUND"
 
 
 class ServiceError(ExperienceError):
     """A remote service failed, refused, or is not configured. It may ask to be left alone for `retry_after` seconds."""
 
-    exit_code = 69
-    default_code = "E_SERVICE"
+    exit_code: int = 69
+    default_code: str = "E_SERVICE"
 
     def __init__(self, message: str, *, code: str | None = None, retry_after: float | None = None) -> None:
         super().__init__(message, code=code)
-        self.retry_after = retry_after
+        self.retry_after: float | None = retry_after
 
 
 class BudgetError(ServiceError):
     """A cost cap would be passed, or cannot be watched (`E_NO_PRICE`, `E_NO_BOOKS`); nothing was sent."""
 
-    default_code = "E_BUDGET"
+    default_code: str = "E_BUDGET"
 
 
 class StorageError(ExperienceError):
     """The disk refused: no space, no permission, a failed fsync. What was acknowledged before is safe."""
 
-    exit_code = 73
-    default_code = "E_STORAGE"
+    exit_code: int = 73
+    default_code: str = "E_STORAGE"
 
 
 class LockedError(ExperienceError):
     """Another process is writing to the store; the message names it."""
 
-    exit_code = 75
-    default_code = "E_LOCKED"
+    exit_code: int = 75
+    default_code: str = "E_LOCKED"
 
 
 class ConflictError(ExperienceError):
     """A record was changed by somebody else after the caller looked at it; look again. Nothing was changed."""
 
-    exit_code = 75
-    default_code = "E_CONFLICT"
+    exit_code: int = 75
+    default_code: str = "E_CONFLICT"
 
 
 class RefusedError(ExperienceError):
     """An action was refused for safety; nothing was done."""
 
-    exit_code = 77
-    default_code = "E_REFUSED"
+    exit_code: int = 77
+    default_code: str = "E_REFUSED"
 
 
 def missing_extra(package: str, extra: str) -> ServiceError:
@@ -124,14 +128,25 @@ def missing_extra(package: str, extra: str) -> ServiceError:
     return ServiceError(message, code="E_MISSING_EXTRA")
 
 
+@contextmanager
+def needs_extra(extra: str) -> Iterator[None]:
+    """Around imports of an optional package: where it is not there, the error says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise missing_extra(error.name or extra, extra) from error
+
+
 def plain_words(message: str) -> str:
     """What pydantic says of a value, as we say it."""
-    said = message.removeprefix("Value error, ").replace("Field required", "is missing")
-    return said.replace("Input should be", "must be").replace("valid tuple", "list")
+    said = message.replace("Value error, ", "").replace("Field required", "is missing")
+    said = re.sub(r", unable to .*", "", re.sub(r"\b(?:Input|String|List) should", "must", said))
+    return said.replace("valid tuple", "list").replace("valid integer", "whole number")
 
 
 def names_arguments(kind: C) -> C:
-    """Let the methods of a class answer an argument that nobody knows with those they take."""
+    """Let a class answer a method that it lacks with those it has, and an unknown argument with those that fit."""
+    kind.__getattr__ = _no_such_attribute  # type: ignore[attr-defined]
     for name, method in list(vars(kind).items()):
         if isinstance(method, classmethod):
             setattr(kind, name, classmethod(_naming(method.__func__)))
@@ -140,8 +155,15 @@ def names_arguments(kind: C) -> C:
     return kind
 
 
+def _no_such_attribute(self: Any, name: str) -> Any:
+    known = "" if name.startswith("_") else f"; it has {', '.join(one for one in dir(self) if not one.startswith('_'))}"
+    raise AttributeError(f"{type(self).__name__} has no {name!r}{known}", name=name, obj=self)
+
+
 def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
-    taken = [name for name in inspect.signature(method).parameters if name not in ("self", "cls")]
+    parameters = inspect.signature(method).parameters.values()
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    taken = [f"{one.name}{'=…' * (one.kind is by_name)}" for one in parameters if one.name not in ("self", "cls")]
 
     @wraps(method)
     def call(*args: Any, **given: Any) -> Any:

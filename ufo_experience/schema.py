@@ -10,7 +10,7 @@ from copy import copy
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -145,7 +145,7 @@ UNKNOWN_TASK = "(the log does not say what the task was)"
 
 
 class Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
@@ -469,12 +469,11 @@ def validate(
     try:
         return model.model_validate_json(data) if json_text else model.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or None
-        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        said = plain_words(first["msg"])
-        unknown = any(one["type"] == "extra_forbidden" for one in error.errors(include_url=False, include_input=False))
-        code = UNKNOWN_FIELD if unknown else None
+        wrong = error.errors(include_url=False, include_input=False)
+        fields = [".".join(map(str, one["loc"])) for one in wrong]
+        more = f"; also wrong: {', '.join(fields[1:4])}" if len(wrong) > 1 else ""
+        said, field = plain_words(wrong[0]["msg"]), fields[0] or None
+        code = UNKNOWN_FIELD if any(one["type"] == "extra_forbidden" for one in wrong) else None
         raise DataError(said + more, file=file, line=line, field=field, code=code) from error
 
 

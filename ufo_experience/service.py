@@ -261,7 +261,10 @@ class Service:
             def send(client: OpenAI) -> str:
                 raw = client.chat.completions.with_raw_response.parse(model=model, **options)
                 bill.add(json.loads(raw.http_response.content).get("usage"), estimate)
-                choices = raw.parse().choices
+                try:
+                    choices = raw.parse().choices
+                except ValueError:  # its words may repeat what was sent
+                    raise ServiceError(f"{model} answered in another form than asked", code="E_BAD_CONTENT") from None
                 if choices and choices[0].message.refusal:
                     raise ServiceError(f"{model} gave no answer, it refused", code="E_REFUSAL")
                 if not choices or not choices[0].message.content:

@@ -7,9 +7,18 @@ an environment variable: `UFO_EXPERIENCE_` and its name in capitals. Keys of ser
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
+from typing_extensions import Self
 
 from ufo_experience.errors import UsageError, plain_words
 from ufo_experience.schema import Trust
@@ -24,7 +33,7 @@ Threshold = Annotated[float, Field(ge=-1.0, le=1.0, allow_inf_nan=False)]
 class Settings(BaseModel):
     """What can be configured; the description of each field is its line in `docs/settings.md`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
     db: Annotated[str, Field(min_length=1), AfterValidator(os.path.expanduser)] = "experience_db"
     """The store: a folder (`~` is your home folder), or the URL of a PostgreSQL database."""
@@ -74,6 +83,15 @@ class Settings(BaseModel):
     """Keep a line of each prompt that memory added to, and of each task nothing was known for (`audit.jsonl` in the
     store)."""
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_our_words(cls, given: Any, build: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return build(given)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise UsageError(_explained(str(first["loc"][0]), first["type"], first["msg"], first["input"])) from error
+
 
 def load_settings(
     *,
@@ -98,19 +116,16 @@ def load_settings(
         merged = {**_from_file(chosen or Path(DEFAULT_FILE), required=chosen is not None), **from_env, **given}
     else:
         merged = {**base.model_dump(exclude_unset=True), **given}  # what was left open stays open
-    for key in merged:
-        if key not in Settings.model_fields:
-            near = _nearest(key, Settings.model_fields, 0.6)
-            raise UsageError(f"unknown setting {key!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-    try:
-        return Settings.model_validate(merged)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise UsageError(_explained(str(first["loc"][0]), first["msg"], first["input"])) from error
+    return Settings.model_validate(merged)
 
 
-def _explained(name: str, message: str, value: Any) -> str:
+def _explained(name: str, kind: str, message: str, value: Any) -> str:
     """What is wrong with a setting, in words of the setting."""
+    if kind == "extra_forbidden":
+        near = _nearest(name, Settings.model_fields, 0.6)
+        return f"unknown setting {name!r}; " + (
+            f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(Settings.model_fields)}"
+        )
     if name == "threshold":
         hint = f": did you mean {float(value) / 100:g}?" if _is_percent(value) else ""
         return f"setting threshold: a number from 0 to 1, or auto, not {value!r}{hint}"
@@ -152,7 +167,7 @@ def _from_file(path: Path, *, required: bool) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
         node, data = yaml.compose(text, yaml.SafeLoader), yaml.safe_load(text)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"settings file {path}: {error}") from error
+        raise UsageError(f"settings file {path}: {getattr(error, 'strerror', None) or error}") from error
     if data is None:
         return {}
     names = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []

@@ -17,7 +17,7 @@ import typer.core
 
 from ufo_experience import __version__
 from ufo_experience.cli.console import Console, counted, printable
-from ufo_experience.errors import ExperienceError, UsageError
+from ufo_experience.errors import ExperienceError, UsageError, plain_words
 from ufo_experience.settings import load_settings
 from ufo_experience.store.files import read_regular
 from ufo_experience.store.selection import RecordFilter
@@ -65,16 +65,20 @@ def _our_words() -> Iterator[None]:
         if (option := getattr(error, "option_name", None)) and getattr(error, "ctx", None):
             error.possibilities = None
             error.message = f"No such option: {option}. {error.ctx.info_name} takes: {_taken_by(error.ctx.command)}"
-        error.message = printable(error.message.replace("Value error, ", ""))
+        error.message = printable(plain_words(error.message))
         raise
 
 
 def _taken_by(command: Any) -> str:
-    """The arguments and options of a command, by their names."""
+    """The arguments and options of a command, by their names, and what every command takes."""
     taken = [one for one in command.params if not getattr(one, "hidden", False)]
-    return ", ".join(
-        max(one.opts, key=len) if one.param_type_name == "option" else one.metavar or one.name.upper() for one in taken
-    )
+    names = [
+        "/".join([max(one.opts, key=len), *one.secondary_opts])
+        if one.param_type_name == "option"
+        else one.metavar or one.name.upper()
+        for one in taken
+    ]
+    return "; every command: ".join(filter(None, (", ".join(names), "--db, --json, --verbose")))
 
 
 class Group(typer.core.TyperGroup):

@@ -58,7 +58,8 @@ class Console:
     def __init__(
         self, *, as_json: bool = False, store: str | None = None, out: TextIO | None = None, err: TextIO | None = None
     ) -> None:
-        self.as_json, self._store = as_json, store
+        self.as_json: bool = as_json
+        self._store = store
         self._out, self._err = out or sys.stdout or _Nowhere("standard output"), err or sys.stderr or _Nowhere("")
         for stream in (self._out, self._err):
             reconfigure: Callable[..., None] | None = getattr(stream, "reconfigure", None)

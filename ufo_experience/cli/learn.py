@@ -156,7 +156,9 @@ def remember(
 @app.command("import")
 def import_file(
     ctx: Context,
-    file: Annotated[Path, typer.Argument(help="An export of this package, or UFO's experience.yaml or its folder.")],
+    file: Annotated[
+        Path, typer.Argument(help="An export, another store's folder, or UFO's experience.yaml or its folder.")
+    ],
     approve: Annotated[bool, typer.Option("--approve", help="You vouch for it: it may be shown to agents.")] = False,
     restore: Annotated[
         bool, typer.Option("--restore", help="It is your own export: trust, verdicts and use as they were.")
@@ -166,6 +168,8 @@ def import_file(
     from ufo_experience.integrations.skills import import_skills, is_skills
     from ufo_experience.integrations.ufo.migration import migrate_into, yaml_file
 
+    if not file.exists():  # a name that is spelled wrong leaves no empty store
+        raise NotFoundError("there is no such file or folder", file=str(file))
     with open_memory(ctx, create=True) as (console, memory), telling_what_was_kept(console, memory):
         if is_skills(file):
             added = import_skills(memory, file)

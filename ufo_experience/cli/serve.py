@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ufo_experience.cli.app import Context, app, console_of, given_of, open_memory
-from ufo_experience.errors import RefusedError, missing_extra
+from ufo_experience.errors import RefusedError, needs_extra
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.settings import Settings
 
@@ -36,10 +36,8 @@ def review(
     with open_memory(ctx, audit=False) as (console, memory):
         if host not in LOOPBACK and not allow_remote:
             raise RefusedError(f"--host {host}: the page answers this machine only; say --allow-remote if you mean it")
-        try:
+        with needs_extra("web"):
             from ufo_experience.review.app import serve
-        except ImportError as error:
-            raise missing_extra(error.name or "starlette", extra="web") from error
 
         def tell(address: str) -> None:
             if console.as_json:

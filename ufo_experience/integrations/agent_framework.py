@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agent_framework import ContextProvider, SessionContext
-
+from ufo_experience.errors import needs_extra
 from ufo_experience.integrations.recorder import Recorder
+
+with needs_extra("agent-framework"):
+    from agent_framework import ContextProvider, SessionContext
 
 SOURCE = "ufo_experience"
 

@@ -13,14 +13,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from browser_use import Agent
 from pydantic import ValidationError
 
+from ufo_experience.errors import needs_extra
 from ufo_experience.integrations.recorder import Recorder
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.steps import Target
 from ufo_experience.traces.browser import control_of, judged_of, steps_of
+
+with needs_extra("browser-use"):
+    from browser_use import Agent
 
 MAX_AHEAD = 4  # actions added to those of the model
 

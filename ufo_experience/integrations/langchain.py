@@ -7,19 +7,21 @@ every tool call. Tested with `langchain` 1.4.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, ClassVar
 
-from langchain.agents.middleware import AgentMiddleware
-from langchain_core.documents import Document
-from langchain_core.example_selectors import BaseExampleSelector
-from langchain_core.messages import SystemMessage
-from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict
 
-from ufo_experience.errors import UsageError
+from ufo_experience.errors import UsageError, needs_extra
 from ufo_experience.integrations.recorder import Recorder, Start
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.schema import Hit
+
+with needs_extra("langchain"):
+    from langchain.agents.middleware import AgentMiddleware
+    from langchain_core.documents import Document
+    from langchain_core.example_selectors import BaseExampleSelector
+    from langchain_core.messages import SystemMessage
+    from langchain_core.retrievers import BaseRetriever
 
 
 class ExperienceMiddleware(AgentMiddleware[Any, Any]):
@@ -109,7 +111,7 @@ class ExperienceRetriever(BaseRetriever):
 
     memory: ExperienceMemory
     application: str | None = None
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True)
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
         hits = self.memory.retrieve(query, application=self.application)

@@ -14,12 +14,12 @@ import io
 import json
 import re
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ufo_experience import __version__
-from ufo_experience.errors import ExperienceError, UsageError, missing_extra, plain_words
+from ufo_experience.errors import ExperienceError, UsageError, needs_extra, plain_words
 from ufo_experience.ids import content_hash
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.runs import join
@@ -52,7 +52,7 @@ Wordings = Annotated[list[str], Field(title="Wordings", description="Other ways 
 class Step(BaseModel):
     """One action that was carried out; what else is known of it is read as in a log, or named as not kept."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
 
     action: Annotated[str, Field(description="click, type, select, …")]
     control: Annotated[str, Field(description="Label of the control.")] = ""
@@ -111,10 +111,8 @@ def build_server(
     Raises:
         ServiceError: the package `mcp` is not installed.
     """
-    try:
+    with needs_extra("mcp"):
         import mcp.server  # noqa: F401
-    except ImportError as error:
-        raise missing_extra("mcp", extra="mcp") from error
     about: dict[str, Any] = {"instructions": INSTRUCTIONS, "version": __version__, "log_level": "WARNING"}
     server: MCPServer = _server_class()(memory, "ufo-experience", **about)
     _add_reads(server, memory)
@@ -131,7 +129,8 @@ def _server_class() -> Any:
     """`MCPServer` whose errors are in our words, and whose resources list the approved experiences."""
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
-    from mcp.types import Resource
+    from mcp.shared.exceptions import MCPError
+    from mcp.types import INVALID_PARAMS, Resource
 
     class ExperienceServer(MCPServer):
         def __init__(self, memory: ExperienceMemory, *given: Any, **more: Any) -> None:
@@ -139,24 +138,23 @@ def _server_class() -> Any:
             self._memory = memory
 
         async def list_tools(self) -> list[Any]:
-            listed: list[Any] = await super().list_tools()
-            for tool in listed:
-                tool.input_schema["additionalProperties"] = False
-                tool.input_schema.pop("title", None)
-            return listed
+            return _strict(await super().list_tools())
 
         async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-            if wrong := _misnamed(name, arguments, await self.list_tools()):
-                raise ToolError(wrong)
             try:
+                _expect_known("tool", name, arguments, await self.list_tools())
                 return await super().call_tool(name, arguments, context)
-            except ToolError as error:
-                cause = error.__cause__
-                if isinstance(cause, ValidationError):
-                    raise ToolError(f"{name}: {_in_our_words(cause)}") from None
-                if isinstance(cause, ExperienceError):
-                    raise ToolError(str(cause)) from cause
-                raise
+            except (ToolError, UsageError) as error:
+                raise ToolError(_in_our_words(name, error)) from error
+            except MCPError as error:
+                raise MCPError(error.code, _without_asking(error, arguments), error.data) from error
+
+        async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None, context: Any = None) -> Any:
+            try:
+                _expect_known("prompt", name, arguments or {}, await self.list_prompts())
+                return await super().get_prompt(name, arguments, context)
+            except (ValueError, UsageError) as error:
+                raise MCPError(INVALID_PARAMS, _in_our_words(name, error)) from error
 
         async def list_resources(self) -> list[Any]:
             where = RecordFilter(all=True, trust="approved")
@@ -169,21 +167,46 @@ def _server_class() -> Any:
     return ExperienceServer
 
 
-def _misnamed(name: str, arguments: dict[str, Any], tools: list[Any]) -> str:
-    """What is wrong with the names of a call; "" when nothing is."""
-    takes = {one.name: list(one.input_schema["properties"]) for one in tools}
+def _strict(tools: list[Any]) -> list[Any]:
+    """Tools that say that they take no other arguments."""
+    for tool in tools:
+        tool.input_schema["additionalProperties"] = False
+        tool.input_schema.pop("title", None)
+    return tools
+
+
+def _expect_known(kind: str, name: str, arguments: dict[str, Any], listed: list[Any]) -> None:
+    """Raise `UsageError` where a call names a tool, a prompt or an argument that is not there."""
+    takes = {
+        one.name: list(one.input_schema["properties"]) if kind == "tool" else [each.name for each in one.arguments]
+        for one in listed
+    }
     if name not in takes:
-        return f"there is no tool {name}; there are {', '.join(takes)}"
-    unknown = sorted(arguments.keys() - set(takes[name]))
-    return f"{name} takes no {', '.join(unknown)}; it takes {', '.join(takes[name])}" if unknown else ""
+        raise UsageError(f"there is no {kind} {name}; there are {', '.join(takes)}")
+    if unknown := sorted(arguments.keys() - set(takes[name])):
+        raise UsageError(f"{name} takes no {', '.join(unknown)}; it takes {', '.join(takes[name])}")
 
 
-def _in_our_words(error: ValidationError) -> str:
-    """The first thing that is wrong with the arguments: the field, what is the matter, and what was given."""
-    first = error.errors(include_url=False)[0]
-    field = ".".join(str(part) for part in first["loc"])
-    given = "" if first["type"] == "missing" else f", not {first['input']!r:.60}"
-    return f"{field} {plain_words(first['msg'])}{given}"
+def _without_asking(error: Any, arguments: dict[str, Any]) -> str:
+    """What a client is told whose user cannot be asked."""
+    if not (isinstance(error.data, dict) and "requiredCapabilities" in error.data):
+        return str(error)
+    return f"this client cannot ask its user; on the command line: ufo-experience approve {arguments.get('id', 'ID')}"
+
+
+def _in_our_words(name: str, error: BaseException) -> str:
+    """What is wrong with a call: the error of ours that caused it, or the first argument that does not fit."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ExperienceError):
+            return str(cause)
+        if isinstance(cause, ValidationError):
+            first = cause.errors(include_url=False)[0]
+            field = ".".join(str(part) for part in first["loc"])
+            given = "" if first["type"] == "missing" else f", not {first['input']!r:.60}"
+            return f"{name}: {field} {plain_words(first['msg'])}{given}"
+        cause = cause.__cause__
+    return str(error)
 
 
 def _add_reads(server: MCPServer, memory: ExperienceMemory) -> None:
@@ -226,7 +249,10 @@ def _add_reads(server: MCPServer, memory: ExperienceMemory) -> None:
     @server.resource("experience://list{?application,trust}", title="Procedures", mime_type="application/json")
     def listing(application: str = "", trust: str = "") -> str:
         """The procedures done last: task, application, how often each worked, who says so, and its runs."""
-        where = RecordFilter(all=True, application=application or None, trust=trust or None)
+        try:
+            where = RecordFilter(all=True, application=application or None, trust=trust or None)
+        except ExperienceError as error:
+            raise ResourceError(str(error)) from error
         known = join(memory.list(where=where))[:MAX_LISTED]
         told = [{**one.to_json(), "task": one.best.state.task} for one in known]  # without the values of a run
         return json.dumps(told, ensure_ascii=False)

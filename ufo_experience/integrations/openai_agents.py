@@ -11,11 +11,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agents import Agent, RunConfig, RunHooks, Runner, Tool
-from agents.run_config import CallModelData, ModelInputData
-from agents.tool_context import ToolContext
-
+from ufo_experience.errors import needs_extra
 from ufo_experience.integrations.recorder import CallOrder, Recorder
+
+with needs_extra("openai-agents"):
+    from agents import Agent, RunConfig, RunHooks, Runner, Tool
+    from agents.run_config import CallModelData, ModelInputData
+    from agents.tool_context import ToolContext
 
 
 class ExperienceHooks(RunHooks[Any]):

@@ -9,10 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic_ai import RunContext
-from pydantic_ai.capabilities.abstract import AbstractCapability
-
+from ufo_experience.errors import needs_extra
 from ufo_experience.integrations.recorder import CallOrder, Recorder, Start
+
+with needs_extra("pydantic-ai"):
+    from pydantic_ai import RunContext
+    from pydantic_ai.capabilities.abstract import AbstractCapability
 
 
 @dataclass

@@ -75,15 +75,16 @@ class Recorder:
     ) -> None:
         opened = ExperienceMemory(memory) if isinstance(memory, (str, Path)) else memory
         self.memory: ExperienceMemory = expect(ExperienceMemory, opened, "memory")
-        self.policy = save if isinstance(save, SavePolicy) else SavePolicy(save)
+        self.policy: SavePolicy = save if isinstance(save, SavePolicy) else SavePolicy(save)
         self._folder = None if logs is None else Path(logs)
         self._max_tokens = max_tokens
         self._begin("", None)
         self._is_begun = False
 
     def _begin(self, task: str, application: str | None) -> None:
-        self.task, self.application = task, application
-        self.session = new_id()[:16]
+        self.task: str = task
+        self.application: str | None = application
+        self.session: str = new_id()[:16]
         self.shown: tuple[str, ...] = ()
         self._lessons: tuple[str, ...] = ()
         self.fault: Exception | None = None

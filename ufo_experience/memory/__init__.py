@@ -26,7 +26,7 @@ from ufo_experience.embed import expect_known
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import UsageError, names_arguments
 from ufo_experience.index.base import Filter, Progress
-from ufo_experience.memory.parts import Parts
+from ufo_experience.memory.parts import Parts, expect_driver
 from ufo_experience.memory.upkeep import Upkeep
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
@@ -161,6 +161,8 @@ class ExperienceMemory(Upkeep):
         from ufo_experience.ingest import ingest
         from ufo_experience.summarize import open_summarizer
 
+        if not sources:
+            raise UsageError("ingest takes logs: ingest(path, …), several as ingest(*paths)")
         self.parts.expect_embedder()
         level = None if trust is None else trust_level(trust)
         engine = open_summarizer(summarizer or self.settings.summarizer, self.parts.service)
@@ -435,6 +437,7 @@ class ExperienceMemory(Upkeep):
         """What carries out the known way of a task, None where there is none; and what is told then."""
         from ufo_experience.executor import Execution, Executor
 
+        expect_driver(driver)
         found = self.retrieve(task, application=application)
         guide = self.guide(task, hits=found)
         why = Execution(task, "", (), False, "no_way", found.reason or "no way can be followed")

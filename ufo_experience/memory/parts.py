@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Embedder, as_embedder
-from ufo_experience.errors import DataError, ServiceError
+from ufo_experience.errors import DataError, ServiceError, UsageError
 from ufo_experience.index import open_index
 from ufo_experience.index.base import MISMATCH, ExperienceIndex
 from ufo_experience.retrieve.retriever import Retriever
@@ -34,7 +34,8 @@ class Parts:
     """What a store is used with, as the settings say: service, embedder, index, judge, policy; made when needed."""
 
     def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
-        self.store, self.settings = store, settings
+        self.store: ExperienceStore = store
+        self.settings: Settings = settings
         self._embedder = None if embedder is None else as_embedder(embedder)
         self._is_checked = False  # that the index was made with this embedder
         self._services: dict[Provider | None, Service] = {}
@@ -167,3 +168,12 @@ def _has_key() -> bool:
     from ufo_experience.service import Access
 
     return Access.from_env().is_usable
+
+
+def expect_driver(driver: object) -> None:
+    """Raise `UsageError` unless this can carry out actions."""
+    if not (callable(getattr(driver, "controls", None)) and callable(getattr(driver, "do", None))):
+        raise UsageError(
+            f"driver is an object with controls() and do(act), not {driver!r:.60}; ufo_experience.executor has "
+            "SeleniumDriver, PlaywrightDriver and UfoDriver"
+        )

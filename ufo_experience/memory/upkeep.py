@@ -65,7 +65,9 @@ class Upkeep:
     """What the owner of a store does with it, whatever the records are used for."""
 
     def __init__(self, store: ExperienceStore, settings: Settings, parts: Parts) -> None:
-        self.store, self.settings, self.parts = store, settings, parts
+        self.store: ExperienceStore = store
+        self.settings: Settings = settings
+        self.parts: Parts = parts
         self._failure: ServiceError | None = None
 
     def _runs_of(self, run: Experience, *, every: bool = False) -> Records:
@@ -169,7 +171,7 @@ class Upkeep:
     def _set_trust(
         self, ids: Sequence[str], where: RecordFilter | None, trust: Trust, dry_run: bool = False
     ) -> ChangeReport:
-        lessons = {*filter(is_lesson, ids)}
+        lessons = {one for one in ids if is_lesson(expect(str, one, "id"))}
         if not dry_run:
             self.parts.lessons.set_trust(lessons, trust)
         if lessons and lessons.issuperset(ids) and where is None:
@@ -204,7 +206,9 @@ class Upkeep:
         if source is not None and where is not None:
             raise UsageError("give a source or a filter, not both (a filter has a source, too)")
         if meant.is_empty:
-            raise UsageError("which records? give a source, ids, a filter (application, session, …), or all")
+            raise UsageError(
+                "which records? give a source, ids, a filter (application, session, …), or all (all=True, --all)"
+            )
         known = {*self.store.ids(), *self.store.removed()}
         named = resolve_among(sorted(known), meant.ids) if meant.ids else None
         gone = [one for one in self._stored_and_removed(named) if replace(meant, ids=()).admits(one)]
@@ -248,7 +252,7 @@ class Upkeep:
         return export(self.store, format, output)
 
     def import_(self, file: str | Path, *, approve: bool = False, restore: bool = False) -> ImportReport:
-        """Take in an export of this package, a store folder of its first edition, UFO's `experience.yaml`, or logs;
+        """Take in an export of this package, the folder of another store, UFO's `experience.yaml`, or logs;
         quarantined until approved.
 
         `approve` is your word that all of it may be shown to agents, also what was imported before. `restore` is for

@@ -27,7 +27,7 @@ from ufo_experience.review.actions import Actions, Change, StepEdit, difference,
 from ufo_experience.review.guard import Guard, TooLargeError
 from ufo_experience.review.jobs import Jobs
 from ufo_experience.review.pages import Pages
-from ufo_experience.review.rows import RowTable
+from ufo_experience.review.rows import TRUST_WORDS, RowTable
 
 HERE = Path(__file__).parent
 MAX_FIELDS = 2_000
@@ -48,6 +48,7 @@ def environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, finalize=visible
     )
+    made.globals["trust_words"] = TRUST_WORDS
     made.filters["day"] = lambda moment: moment.strftime("%Y-%m-%d")
     made.filters["query"] = lambda pairs: urlencode([(key, value) for key, value in pairs.items() if value])
     return made
@@ -58,7 +59,7 @@ class Review:
 
     def __init__(self, memory: ExperienceMemory, *, read_only: bool = False) -> None:
         self.memory, self.read_only = memory, read_only
-        self.pages, self.actions = Pages(memory, RowTable(memory.store)), Actions(memory)
+        self.pages, self.actions = Pages(memory, RowTable(memory.store, memory.parts.policy)), Actions(memory)
         self.jobs = Jobs(memory)
         self._templates = environment()
 

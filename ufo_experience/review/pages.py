@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.procedure.procedure import Procedure
+from ufo_experience.procedure.render import phrase
 from ufo_experience.procedure.runs import KnownProcedure, join
+from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.prompt.audit import FILE, AuditLog
+from ufo_experience.request import application_key
 from ufo_experience.review import plots
 from ufo_experience.review.actions import seen_now, superseded
-from ufo_experience.review.rows import Filters, RowTable
-from ufo_experience.schema import Experience, Hit
+from ufo_experience.review.rows import RISKY, Filters, RowTable
+from ufo_experience.schema import Experience, Hit, Trust
+from ufo_experience.trust.labels import strange_in
 from ufo_experience.trust.risk import risks
 
 PAGE = 50  # rows of a list
@@ -39,19 +45,19 @@ class Pages:
         rows = self.table.rows()
         log = AuditLog(self.memory.store.cache_folder / FILE).rows()
         days, unanswered, health = _days(log), _unanswered(log), self.health()
-        applications = Counter(row.application or "(none)" for row in rows)
-        waiting = sum(row.waits for row in rows)
+        waits = Counter(row.waits for row in rows if row.waits)
         return {
-            "waiting": waiting,
-            "next": _next_thing(waiting, unanswered, health),
+            "waiting": waits.total(),
+            "next": _next_thing(waits, unanswered, health),
             "outcomes": plots.bars(Counter(row.outcome for row in rows)),
             "trusts": plots.bars(Counter(row.trust for row in rows)),
-            "applications": plots.bars(dict(applications.most_common(10))),
+            "applications": plots.bars(_applications(row.application for row in rows)),
             "used": sum(row.injected for row in rows),
             "helped": sum(row.helped for row in rows),
             "hurt": sum(row.hurt for row in rows),
             "days": plots.timeline(days, ("answered", "unanswered"), "questions of the last 30 days"),
             "last_day": max(days, default=None),
+            "most": max((day.total() for day in days.values()), default=0),
             "unanswered": unanswered,
             **health,
         }
@@ -105,11 +111,15 @@ class Pages:
         return self._known[1]
 
     def queue(self, query: Mapping[str, str]) -> Data:
-        """What waits for a decision, with what is decided on: what has worked first, the newest before the older."""
+        """What waits for a decision, with what is decided on: what no agent is shown before what is shown already."""
         rows = self.table.find(Filters(states=("waiting",)))
-        rows.sort(key=lambda row: (row.outcome != "success", bool(row.risks)))
+        rows.sort(key=lambda row: (row.waits == RISKY, row.outcome != "success", bool(row.risks)))
         shown = [(row, self.memory.get(row.id)) for row in rows[:QUEUE]]
-        return {"rows": [(row, one, _steps(one)) for row, one in shown], "total": len(rows)}
+        return {
+            "rows": [(row, one, _told(one), _steps(one)) for row, one in shown],
+            "total": len(rows),
+            "unseen": sum(row.waits != RISKY for row in rows),
+        }
 
     def experience(self, one: Experience) -> Data:
         """Everything there is to say of one record."""
@@ -184,16 +194,50 @@ def screenshots(one: Experience) -> list[str]:
     return sorted(path.name for path in pictures)[:200]
 
 
-def _next_thing(waiting: int, unanswered: Sequence[tuple[str, int, str]], health: Data) -> tuple[str, str]:
+def _applications(names: Iterable[str]) -> dict[str, int]:
+    """How many records of each application, the ten with most; process and product names are one, by the shortest."""
+    counts, spelled = Counter[str](), dict[str, str]()
+    for name in names:
+        key = application_key(name) or ""
+        counts[key] += 1
+        spelled[key] = min(spelled.get(key, name), name, key=lambda one: (len(one), one))
+    return {spelled[key] or "(none)": count for key, count in counts.most_common(10)}
+
+
+def _next_thing(waits: Counter[str], unanswered: Sequence[tuple[str, int, str]], health: Data) -> tuple[str, str]:
     """The one thing to do next, and the page on which it is done."""
-    if waiting:
-        return f"{waiting} run{'' if waiting == 1 else 's'} no agent is shown until you decide", "/queue"
+    unseen = waits.total() - waits[RISKY]
+    if unseen:
+        return f"Decide on {_counted(unseen, 'run')} that no agent is shown yet", "/queue"
+    if waits[RISKY]:
+        return f"Look at {_counted(waits[RISKY], 'run')} with a step to be careful with", "/queue"
     if health["indexed"] < health["records"]:
-        return f"{health['records'] - health['indexed']} records are found by their words alone", "/health"
+        return f"Bring the index in line: {health['records'] - health['indexed']} are found by words alone", "/health"
     if unanswered:
         task, count, _ = unanswered[0]
-        return f"Teach “{task}”: asked {count} time{'' if count == 1 else 's'}, nothing is known of it", "/try"
-    return "Nothing waits. See what an agent would be told", "/try"
+        return (
+            f"Teach “{task}”: asked {_counted(count, 'time')}, nothing is known of it",
+            f"/try?{urlencode({'task': task})}",
+        )
+    return "Nothing waits: see what an agent would be told", "/try"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def _told(one: Experience) -> list[tuple[str, list[str]]]:
+    """The steps as agents read them once it is approved, each with what to look at."""
+    approved = one.model_copy(update={"trust": Trust.APPROVED})
+    way = Procedure.of([approved], one.state.request or one.state.task)
+    return [(phrase(step), _marks(step, way.request.casefold())) for step in way.steps]
+
+
+def _marks(step: ProcedureStep, asked: str) -> list[str]:
+    """That it is asked before, and what kind of value it holds that the task does not name; see `risks`."""
+    texts = [text for text in (step.target.name if step.target else "", step.text) if isinstance(text, str)]
+    strange = {strange_in(text) for text in texts if text.casefold() not in asked}
+    return [*(["asks first"] if step.ask_first else []), *sorted(filter(None, strange))]
 
 
 def _steps(one: Experience) -> list[Data]:

@@ -11,9 +11,9 @@ WIDTH, HEIGHT = 640, 110
 
 
 def bars(counts: Mapping[str, int]) -> list[tuple[str, int, int]]:
-    """Name, count, and the count of the longest bar."""
+    """Name, count, and the count of the longest bar, which comes first."""
     most = max(counts.values(), default=0)
-    return [(name, count, most) for name, count in counts.items()]
+    return [(name, count, most) for name, count in sorted(counts.items(), key=lambda one: -one[1])]
 
 
 def timeline(days: Mapping[date, Mapping[str, int]], series: Sequence[str], label: str, last: int = 30) -> Markup:

@@ -12,9 +12,16 @@ from typing import Any
 from ufo_experience.request import application_key
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.store.base import ExperienceStore, fingerprint
+from ufo_experience.trust.policy import TrustPolicy
 from ufo_experience.trust.risk import risks
 
 OUTCOMES = {True: "success", False: "failure", None: "unknown"}
+TRUST_WORDS = {
+    "quarantined": "set aside, or from elsewhere: shown to nobody",
+    "observed": "nobody has judged it: shown to nobody",
+    "verified": "judged: shown in this store",
+    "approved": "signed off by a person: shown everywhere",
+}
 SORTS: dict[str, Callable[[Row], tuple[Any, ...]]] = {
     "newest": lambda row: (-row.created.timestamp(), row.id),
     "oldest": lambda row: (row.created.timestamp(), row.id),
@@ -24,6 +31,11 @@ SORTS: dict[str, Callable[[Row], tuple[Any, ...]]] = {
     "helped": lambda row: (-row.helped, row.id),
     "hurt": lambda row: (-row.hurt, row.id),
 }
+# Why a record waits for a person: no agent is shown it, but for the last, which agents are shown with its warning.
+UNJUDGED = "nobody has said that it worked: no agent is shown it"
+IMPORTED = "it came from elsewhere: no agent is shown it"
+UNSIGNED = "nobody has signed it off: no agent is shown it"
+RISKY = "agents are shown it; look at what is marked"
 _PIECE = re.compile(r'[^\s":]*:"[^"]*"|\S+')
 
 
@@ -45,10 +57,11 @@ class Row:
     hurt: int
     seen: str
     way: str
+    waits: str
 
     @classmethod
-    def of(cls, one: Experience) -> Row:
-        """The row of a record."""
+    def of(cls, one: Experience, policy: TrustPolicy, *, set_aside: bool) -> Row:
+        """The row of a record; `set_aside` where somebody has quarantined it."""
         return cls(
             id=one.id,
             task=one.state.request or one.state.task,
@@ -64,15 +77,15 @@ class Row:
             hurt=one.usage.hurt,
             seen=fingerprint(one),
             way=way_of(one),
+            waits="" if set_aside or one.outcome.success is False else _waits(one, policy),
         )
 
-    @property
-    def waits(self) -> bool:
-        """True for a record a person should decide on: shown to nobody yet, or with a risky step that asks first."""
-        return self.outcome != "failure" and (
-            self.trust in (Trust.QUARANTINED.value, Trust.OBSERVED.value)
-            or (bool(self.risks) and self.trust != Trust.APPROVED.value)
-        )
+
+def _waits(one: Experience, policy: TrustPolicy) -> str:
+    """Why a person should decide on a record; "" for one that nobody need look at."""
+    if one.trust.rank < policy.least(one).rank:
+        return IMPORTED if one.provenance.origin == "import" else UNJUDGED if not one.outcome.is_judged else UNSIGNED
+    return RISKY if risks(one) and one.trust is not Trust.APPROVED else ""
 
 
 def way_of(one: Experience) -> str:
@@ -132,8 +145,8 @@ class Filters:
 class RowTable:
     """The rows of a store. Safe to use from many threads."""
 
-    def __init__(self, store: ExperienceStore) -> None:
-        self._store, self._lock = store, threading.Lock()
+    def __init__(self, store: ExperienceStore, policy: TrustPolicy) -> None:
+        self._store, self._policy, self._lock = store, policy, threading.Lock()
         self._rows: dict[str, Row] = {}
         self._events = 0
         self._revision: str | None = None
@@ -163,12 +176,17 @@ class RowTable:
 
     def _catch_up(self) -> None:
         """Read what is new, what something happened to, and, where the store has changed otherwise, everything."""
-        ids, events = self._store.ids(), [one.id for one in self._store.events()]
+        ids, all_events = self._store.ids(), list(self._store.events())
+        events = [one.id for one in all_events]
+        trust = {one.id: one.trust for one in all_events if one.trust is not None}
         changed = {id for id in ids if id not in self._rows}
         if len(events) >= self._events:
             changed |= set(events[self._events :]) & set(ids)
         if not changed and len(ids) == len(self._rows):
             changed = set(ids)  # by hand, or by a purge
         self._rows = {id: self._rows[id] for id in ids if id in self._rows}
-        self._rows.update((one.id, Row.of(one)) for one in self._store.scan(sorted(changed)))
+        self._rows.update(
+            (one.id, Row.of(one, self._policy, set_aside=trust.get(one.id) is Trust.QUARANTINED))
+            for one in self._store.scan(sorted(changed))
+        )
         self._events = len(events)

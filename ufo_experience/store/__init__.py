@@ -14,7 +14,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from ufo_experience.errors import UsageError
+from ufo_experience.errors import UsageError, needs_extra
 from ufo_experience.store.base import Added, Event, ExperienceStore, StoreReport
 from ufo_experience.store.folder import FolderStore
 
@@ -35,7 +35,8 @@ def open_store(location: str | Path, **options: Any) -> ExperienceStore:
     if scheme in ("", "file"):
         return FolderStore.open(_file_path(str(location)) if scheme else location, **options)
     if scheme in _POSTGRES:
-        from ufo_experience.store.postgres import PostgresStore
+        with needs_extra("postgres"):
+            from ufo_experience.store.postgres import PostgresStore
 
         return PostgresStore.open(str(location), **options)
     found = [entry for entry in entry_points(group=GROUP) if entry.name == scheme]

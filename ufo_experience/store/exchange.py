@@ -18,6 +18,7 @@ from ufo_experience.redact import redact_json, redact_record
 from ufo_experience.schema import MAX_RECORD_BYTES, Experience, Trust, Usage, Verdict, validate
 from ufo_experience.store.base import ExperienceStore, Status
 from ufo_experience.store.files import check_output, open_regular, read_regular, replace_file
+from ufo_experience.store.folder import FolderStore
 from ufo_experience.store.lessons import Lesson, Lessons, is_lesson
 from ufo_experience.store.records import canonical, encode
 from ufo_experience.store.strict_json import parse
@@ -109,6 +110,17 @@ def first_edition(folder: Path) -> list[Any]:
     ]
 
 
+def _stored_in(folder: Path) -> list[Any]:
+    """The records of the folder of a store, of this edition or the first."""
+    try:
+        return [_full(one) for one in FolderStore.open(folder, create=False).scan()]
+    except DataError:
+        old = first_edition(folder)
+        if not old:
+            raise
+        return old
+
+
 def _first_entry(folder: Path, path: Path) -> dict[str, Any]:
     try:
         record = _first_payload(path)
@@ -165,11 +177,11 @@ def export(store: ExperienceStore, format: str = "json", output: str | Path | No
 
 
 def read_export(file: Path) -> list[Any] | None:
-    """The entries of an export of this package, or of a folder of the first edition; None for any other file."""
+    """The entries of an export of this package, or of the folder of a store; None for any other file."""
     from ufo_experience.store.safe_yaml import load_yaml  # yaml is a second of loading
 
     if file.is_dir():
-        return first_edition(file) if (file / "records").is_dir() else None
+        return _stored_in(file) if (file / "records").is_dir() else None
     if file.suffix.lower() == ".json" and _begins(file, '"experiences"'):
         return _entries(_text_of(file))
     if file.suffix.lower() in (".yaml", ".yml") and _begins(file, YAML_HEAD):

@@ -11,13 +11,10 @@ from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import quote
 
-from ufo_experience.errors import ExperienceError, LockedError, ServiceError, StorageError, UsageError, missing_extra
+import psycopg
+from psycopg import conninfo, errors
 
-try:
-    import psycopg
-    from psycopg import conninfo, errors
-except ModuleNotFoundError as error:
-    raise missing_extra(error.name or "psycopg", "postgres") from error
+from ufo_experience.errors import ExperienceError, LockedError, ServiceError, StorageError, UsageError
 
 Connection = psycopg.Connection[Any]
 

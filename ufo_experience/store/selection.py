@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, overload
 
-from ufo_experience.errors import NotFoundError, UsageError
+from ufo_experience.errors import NotFoundError, UsageError, names_arguments
 from ufo_experience.ids import is_id
 from ufo_experience.request import application_key
 from ufo_experience.schema import Experience, Problem, Provenance, Trust, expect, readable_name
@@ -25,6 +25,7 @@ _VERSION = re.compile(r"-v\d[\w.]*$")  # of a format that has several
 MIN_PREFIX = 4  # digits of an id that must be given
 
 
+@names_arguments
 @dataclass(frozen=True)
 class RecordFilter:
     """Which records are meant; what is given must all hold, what is None does not count.
@@ -38,7 +39,7 @@ class RecordFilter:
         format: the format of the log, such as "ufo" (of any version) or "ufo-v2".
         success: True, False, or "unknown" for runs nobody has judged.
         trust: exactly this level.
-        risk: True for records with a risky step, False for those without, or one kind of risk ("shell", "payment").
+        risk: True for records with a risky step, False for those without, or a kind ("asks first", "address").
         search: words that all stand in the task, the request, the application or a control.
         since: made at this time or later; without a time zone it is UTC.
         expected: id → `fingerprint` of the record as the caller saw it. A record that is another now is not changed,
@@ -173,7 +174,7 @@ def chosen(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
         ConflictError: as `select`.
     """
     if where.is_empty:
-        raise UsageError("which records? give ids, a filter (application, session, …), or all")
+        raise UsageError("which records? give ids, a filter (application, session, …), or all (all=True, --all)")
     found = select(store, where)
     if found or where.all:
         return found
@@ -218,6 +219,9 @@ def why_none(store: ExperienceStore, where: RecordFilter) -> str | None:
     formats = {one.provenance.format or "-" for one in store.scan()} if where.format else set()
     if formats and not formats & {where.format} and where.format not in {_VERSION.sub("", one) for one in formats}:
         return f"no record is of format {where.format!r}; there are: {', '.join(sorted(formats))}"
+    kinds = {kind for one in store.scan() for kind in risks(one)} if isinstance(where.risk, str) else {where.risk}
+    if where.risk not in kinds:
+        return f"no record has the risk {where.risk!r}; there are: {', '.join(sorted(map(str, kinds))) or 'none'}"
     return None
 
 

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -37,14 +37,14 @@ _TWO_SENTENCES = re.compile(r"[.!?;]\s+\S|[。！？；]\S|\n")
 
 
 class _Said(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     text: str
     runs: list[int]
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     lessons: list[_Said]
 

@@ -11,6 +11,7 @@ import re
 import secrets
 from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -33,7 +34,7 @@ _QUOTED = re.compile(r"\"([^\"]+)\"|“([^“”]+)”|`([^`]+)`|(?<!\w)'([^']+)
 
 
 class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
 
 class Sentence(Strict):

@@ -105,8 +105,8 @@ def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | 
     Args:
         path: the file or folder. Links inside it are not followed; only regular files are opened.
         format: a name in `FORMATS` or of another package's reader, or "auto" to tell each source by itself.
-        report: takes what could not be read. With it, a source without anything usable is listed in
-            `report.failed` and reading goes on.
+        report: a `ufo_experience.traces.ReadReport` takes what could not be read. With it, a source without anything
+            usable is listed in `report.failed` and reading goes on.
 
     Raises:
         UsageError: no such format.

@@ -124,6 +124,8 @@ def runs_in(value: Any) -> Iterator[Run]:
         DataError: something in it is no run; its keys are named.
     """
     for place, one in enumerate(as_list(value), start=1):
+        if isinstance(one, (str, Path)):
+            raise _wrong(f"a list of runs holds {one!r:.60}; logs are named one by one: ingest(*paths)")
         record = Row(one) if isinstance(one, Mapping) else Row()
         if not record.has(*TASK) or not record.has(*STEPS):
             keys = ", ".join(map(str, record)) if isinstance(one, Mapping) else type(one).__name__

@@ -35,10 +35,13 @@ class TrustPolicy:
     own: Trust = Trust.VERIFIED
     imported: Trust = Trust.APPROVED
 
+    def least(self, experience: Experience) -> Trust:
+        """The lowest trust at which this one may be shown."""
+        return self.imported if experience.provenance.origin == "import" else self.own
+
     def admits(self, experience: Experience) -> bool:
         """True for a record that may be shown; what the columns of an index said of it does not count."""
-        least = self.imported if experience.provenance.origin == "import" else self.own
-        return shown_rank(experience) >= least.rank
+        return shown_rank(experience) >= self.least(experience).rank
 
     def look_again(self, one: Experience) -> str | None:
         """Why a person should look at a record again; None where nothing speaks for it: its controls were not found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -58,7 +58,7 @@ class RagConfig:
 class _Keys(BaseModel):
     """The keys that are read; the file holds others, an API key among them, which are left alone."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
 
     RAG_EXPERIENCE: bool = False
     RAG_EXPERIENCE_RETRIEVED_TOPK: int = Field(default=5, ge=0)
@@ -131,5 +131,7 @@ def yaml_file(source: Path) -> Path | None:
     """UFO's YAML file at `source`: the file itself, in the folder, or beside a folder that holds UFO's index."""
     if not source.is_dir():
         return source if source.is_file() else None
+    if (source / "records").is_dir():
+        return None  # a store of ours, with the view of it that UFO reads
     folders = [source, source.parent] if old_index_files(source) else [source]
     return next((folder / name for folder in folders for name in _YAML_FILES if (folder / name).is_file()), None)

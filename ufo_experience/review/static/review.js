@@ -35,7 +35,9 @@ function count() {
   document.querySelectorAll(".records").forEach((form) => {
     const place = form.querySelector(".count");
     const chosen = form.querySelectorAll("input[name=record]:checked").length;
-    if (place) place.textContent = chosen ? `${chosen} chosen` : "";
+    if (!place) return;
+    place.textContent = chosen ? `${chosen} chosen` : "";
+    place.closest(".bar").hidden = !chosen;
   });
 }
 
