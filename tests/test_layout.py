@@ -30,7 +30,7 @@ LEVELS = {
 }
 # The model offers one view of itself as a method, imported when it is called; an export in YAML is read as a log is;
 # rows are grouped by task, and which words are values of a task retrieval knows.
-EXCEPTIONS = {("schema", "formats"), ("store", "traces"), ("index", "retrieve")}
+EXCEPTIONS = {("schema", "formats"), ("index", "retrieve")}
 LEVEL = {room: number for number, rooms in enumerate(LEVELS.values()) for room in rooms}
 
 
