@@ -60,10 +60,9 @@ def test_a_question_over_vectors_is_answered_by_faiss(stub, tmp_path, monkeypatc
     assert (index.ntotal, index.d) == (len(memory.list()), 1536)
     monkeypatch.setenv("UFO_EXPERIENCE_JUDGE", "off")
     code = (
-        "import sys; from ufo_experience import ExperienceMemory\n"
-        "memory = ExperienceMemory.open(sys.argv[1])\n"
-        "memory.retrieve(sys.argv[2])  # on a busy machine loading the client may take its five seconds\n"
-        "found = memory.retrieve(sys.argv[2])\n"
+        "import openai, sys  # loaded first: on a busy machine that may take the five seconds of a question\n"
+        "from ufo_experience import ExperienceMemory\n"
+        "found = ExperienceMemory.open(sys.argv[1]).retrieve(sys.argv[2])\n"
         "print(found.degraded, 'faiss' in sys.modules)"
     )
     done = subprocess.run(

@@ -110,7 +110,7 @@ def row_of(entry: Entry) -> Row:
 def table_of(part: TaskSet, weight: float, *, named: bool = False) -> Table:
     """Ask a set."""
     index = MemoryIndex([row_of(one) for one in part.corpus])
-    found: list[Floats] = []
+    found: list[NDArray[np.float32]] = []
     label, wrong, query, opposite = [], [], [], []
     for number, one in enumerate(part.queries):
         asked = Request.parse(one.text, one.application if named else None)
@@ -246,7 +246,7 @@ def boosted(tables: Sequence[Table], rows: Sequence[Rows], names: Sequence[str],
 
 def columns_of(table: Table, rows: Rows, names: Sequence[str]) -> NDArray[np.float32]:
     """These features of these rows."""
-    return table.features[np.ix_(rows, [NAMES.index(name) for name in names])]
+    return table.features[rows][:, [NAMES.index(name) for name in names]]
 
 
 def as_data(model: Any, names: Sequence[str]) -> dict[str, Any]:
