@@ -413,13 +413,13 @@ def test_an_agent_that_types_what_is_there_already_has_not_done_the_task(memory)
 
 
 def test_a_run_follows_the_way_that_a_dry_run_shows(tmp_path):
-    """A task that is word for word the same but for served values is surer than its score."""
+    """What is word for word the same but for its values is found, shown and carried out."""
     task = "{} has left us; keep what is known, but nobody may get in with it"
     with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
         steps = [link("Users", "navigation"), link("Tom Kent"), click("Remember")]
         memory.remember(task.format("tkent"), steps, True, "App", "program", session="run")
         asked = task.format("mlopez")
-        assert not memory.retrieve(asked)
+        assert memory.retrieve(asked)
         assert memory.guide(asked) is not None
         assert memory.run(asked, Pages()).stopped == "done"
 
