@@ -82,3 +82,10 @@ def test_neighbours_that_ask_for_another_deed_get_nothing(tmp_path):
     """The same names and topics do not make a procedure the same: another verb, another object, the opposite."""
     wrong = [pair for number, pair in enumerate(OTHER) if served(tmp_path / str(number), *pair)]
     assert len(wrong) <= 3, wrong
+
+
+def test_a_login_in_small_letters_is_what_a_task_is_about(tmp_path):
+    """No capital marks it: what no vocabulary has, behind "of", fills the same place in both."""
+    memory = memory_of(tmp_path, *map(a_record_of, ["Reset the password of tkent", *OTHERS]))
+    (hit,) = memory.retrieve("reset the password of mlopez")
+    assert hit.explanation["unexplained"] == 0

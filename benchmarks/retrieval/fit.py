@@ -4,7 +4,7 @@ Rows are the first candidates of each request, columns the features that the pro
 the candidate is relevant. Seen are the sets of all authors (whole, among 600 records, asked of their application, and
 cut into stores of 2 to 6) and, with `--data`, halves of public task sets. Three or four authors, or a public project,
 are left out in turn and measured with what was fitted on the others; only then all are fitted together. `--without`
-leaves features out, for eliminating them.
+leaves features out; `--eliminate` drops one after the other and prints what is lost by coarse fits.
 """
 
 from __future__ import annotations
