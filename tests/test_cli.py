@@ -256,14 +256,14 @@ def test_help_shows_the_commands_in_panels_of_the_pipeline():
 
 def test_a_run_is_remembered_and_judged_later(cli):
     """One command stores a run; another says how it ended."""
-    given = ("--steps", STEP, "--app", "Outlook", "--wording", "Mail the figures off")
+    given = ("--steps", STEP, "--app", "Outlook", "--wording", "Mail the report off")
     stored = cli.json("remember", "Send the report", *given)["experiences"][0]
     assert (stored["success"], stored["trust"]) == (None, "observed")
     assert not cli.json("retrieve", "Send the report")["hits"]
     judged = cli.json("judge", stored["id"][:8], "--success")["experiences"][0]
     assert (judged["success"], judged["trust"]) == (True, "verified")
     assert cli.json("retrieve", "Send", "the", "report")["hits"]
-    assert cli.json("retrieve", "Mail the figures off")["hits"]
+    assert cli.json("retrieve", "Mail the report off")["hits"]
     cli("judge", stored["id"][:8], code=2)
 
 

@@ -170,7 +170,7 @@ def test_faults_that_pass_are_tried_again(world):
     ("fault", "reason"),
     [
         (refusal("no"), "gave no answer, it refused"),
-        (content("{not json"), "asking gpt-4.1-mini"),
+        (content("{not json"), "answered in another form than asked"),
         (content(json.dumps(answer("click_input", "99"))), "no control with the id '99'"),
         (content(json.dumps(answer("format_disk", "1"))), "no tool 'format_disk'"),
     ],
