@@ -401,3 +401,21 @@ def test_a_login_that_marks_itself_by_nothing_is_a_value_of_the_task(tmp_path):
     guide = memory.guide(asked)
     assert guide is not None
     assert [guide.procedure.id] == [hit.experience.id for hit in memory.retrieve(asked)]
+
+
+def test_a_login_and_the_parts_of_a_name_are_filled_into_their_fields(tmp_path):
+    """What the request says of an account stands in the fields that took it, a password too."""
+    task = "Make an account for {} {}: user name {}, e-mail {}@mail.example, first password {}"
+    names = ("First Name*", "Last Name*", "Username*", "Email*", "Password*", "Password confirmation*")
+
+    def filled(first, last, login, word):
+        typed = (first, last, login, f"{login}@mail.example", word, word)
+        return [fill(name, text) for name, text in zip(names, typed, strict=True)] + [click("Create")]
+
+    old, new = ("Dmitri", "Klein", "guide5", "tango-delta"), ("Carla", "Jensen", "writer4", "papa-quebec")
+    run = (task.format(*old[:3], old[2], old[3]), filled(*old))
+    memory = memory_of(tmp_path / "db", run, application="Site")
+    text = told(memory, task.format(*new[:3], new[2], new[3]))
+    typed = (*new[:3], f"{new[2]}@mail.example", new[3], new[3])
+    assert [f'type "{one}" in "{name}"' in text for name, one in zip(names, typed, strict=True)] == [True] * 6
+    assert "Not covered: –" in text

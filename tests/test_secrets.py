@@ -165,3 +165,8 @@ def test_an_imported_example_of_ufo_brings_no_secret(tmp_path):
     with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
         assert memory.import_(tmp_path / "experience.yaml").added
     assert secret.encode() not in b"".join(path.read_bytes() for path in (tmp_path / "db").rglob("*") if path.is_file())
+
+
+def test_the_star_of_a_field_that_must_be_filled_in_makes_no_secret_of_its_label():
+    assert redact_text("Password confirmation*") == "Password confirmation*"
+    assert "sunshine" not in redact_text("The password is sunshine*")

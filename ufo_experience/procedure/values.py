@@ -21,6 +21,7 @@ from ufo_experience.retrieve.thesaurus import thesaurus
 from ufo_experience.schema import Experience, Trust
 
 _NUMBERS = re.compile(r"\d+")
+_BESIDE = ",.;:!?()\"'“”‘’"  # stands beside a value and is none of it
 
 
 class Values:
@@ -118,16 +119,33 @@ class Values:
             return kind[len(FIXED) :].strip()  # a person says so
         if (agreed := self._constants.get(self.run.digests.get(name, ""))) is not None:
             return agreed
-        old = self._value_of_slot(name, kind)
+        told = SLOT_TYPE.fullmatch(kind)
+        if told is not None and told["first"]:
+            return self._of_words(int(told["first"]), int(told["last"] or told["first"]))
+        old = self._value_of_slot(name, told)
         self.served |= {old} - {""}
         return self._new_of.get(old)
 
-    def _value_of_slot(self, name: str, kind: str) -> str:
+    def _of_words(self, first: int, last: int) -> str | None:
+        """What stands now for some words of the old request: values, or so many words of a value of as many."""
+        said = " ".join(self.old.text.split()[first - 1 : last]).strip(_BESIDE)
+        held = [old for old in self._new_of if holds(said, old)]
+        if held and not replaced(said, dict.fromkeys(held, "")).strip():
+            self.served |= set(held)
+            return replaced(said, {old: self._new_of[old] for old in held})
+        for old, new in self._new_of.items():
+            parts, now, at = old.split(), new.split(), find_whole(said.casefold(), old)
+            if at >= 0 and len(parts) == len(now):
+                self.served.add(old)
+                start = len(old[:at].split())
+                return " ".join(now[start : start + len(said.split())])
+        return None
+
+    def _value_of_slot(self, name: str, told: re.Match[str] | None) -> str:
         """The value of the old request that a placeholder stands for; "" where none does."""
-        secret = f"{{{{{name}}}}}"  # a request that tells a password is kept with this in its place
-        told = SLOT_TYPE.fullmatch(kind)
-        if secret in self.all:
-            return secret
+        for secret in (f"{{{{{name}}}}}", name):  # a request that tells a password is kept with this in its place
+            if secret in self.all:
+                return secret
         if name.startswith("secret") or told is None or not told["where"]:
             return ""
         if told["slot"]:

@@ -288,6 +288,7 @@ def _candidates(text: str) -> Iterator[Finding]:
     """All that may be a secret where a word says so."""
     for match in _WORD.finditer(text):
         word = match[0].strip(_AROUND)
+        bare = word.rstrip("*") if word[:-1].isalpha() else word  # without the star of a field that must be filled in
         start = match.start() + match[0].find(word)
         if not word or "://" in word:
             continue
@@ -297,9 +298,9 @@ def _candidates(text: str) -> Iterator[Finding]:
             ("odd", tokens.is_odd),
             ("numbered", tokens.is_given),
         ):
-            if holds(word):
+            if holds(bare):
                 yield Finding(start, start + len(word), kind)
-        if tokens.is_lone(word, data().described) and _ENDS_CLAUSE.match(text, start + len(word)):
+        if tokens.is_lone(bare, data().described) and _ENDS_CLAUSE.match(text, start + len(word)):
             yield Finding(start, start + len(word), "lone")
     for kind, pattern in (*data().candidates, ("number", data().digits)):
         for match in pattern.finditer(text):

@@ -9,9 +9,12 @@ from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.request import Request, find_whole
 
 # "email", "email from task", "email from task slot 2", "email from request": in a new task of the same kind, the n-th
-# value is the one to type. A summarizer may add what the value means: "email from task slot 2 (the recipient)".
+# value is the one to type. "text from task word 7": what is no value by itself, or a part of one, as a login or a first
+# name. A summarizer may add what the value means: "email from task slot 2 (the recipient)".
 SLOT_TYPE = re.compile(
-    r"(?P<type>[\w ]+?)(?: from (?P<where>task|request)(?: slot (?P<slot>\d+))?)?(?: \((?P<meaning>[^()]*)\))?"
+    r"(?P<type>[\w ]+?)"
+    r"(?: from (?P<where>task|request)(?: slot (?P<slot>\d+)| words? (?P<first>\d+)(?: to (?P<last>\d+))?)?)?"
+    r"(?: \((?P<meaning>[^()]*)\))?"
 )
 FIXED = "= "  # begins the type of a slot whose value is known: two runs typed it, or a person says so
 _TYPES = (
@@ -39,7 +42,7 @@ def describe(value: str, asked: Sequence[str]) -> str:
     values = [one.text for one in Request.parse(PLACEHOLDER.sub("<secret>", asked[0])).values]
     if value in values:
         return f"{kind} from task slot {values.index(value) + 1}"
-    for where, text in zip(("task", "request"), asked, strict=False):
-        if find_whole(value, text) >= 0:
-            return f"{kind} from {where}"
-    return kind
+    if (at := find_whole(value, asked[0])) >= 0:
+        first, words = len(asked[0][:at].split()) + 1, len(value.split())
+        return f"{kind} from task " + (f"word {first}" if words == 1 else f"words {first} to {first + words - 1}")
+    return f"{kind} from request" if find_whole(value, asked[-1]) >= 0 else kind
