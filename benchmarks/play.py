@@ -72,7 +72,8 @@ typed, chosen or pressed}. When the task is done, say so."""
 
 @dataclass(frozen=True)
 class Played:
-    """One trial. `wrong` names tables that changed although the task does not touch them; `acts` counts actions."""
+    """One trial. `changed` names the tables that changed, `wrong` those of them that the task does not touch; `acts`
+    counts actions."""
 
     arm: str
     task: str
@@ -84,6 +85,7 @@ class Played:
     tokens: int
     reached: bool
     wrong: str
+    changed: str
     seconds: float
 
 
@@ -128,11 +130,12 @@ class Trial:
         """What came of it, judged by the database; a first play is learned."""
         self.task.step(Command("wait"))
         reached, wrong = bool(self.task.score), ", ".join(sorted(self.task.unasked))
+        changed = ", ".join(sorted(self.task.changed))
         if self.arm == FIRST:
             self._recorder.finish(success=reached, judge="program")
         seconds = round(time.monotonic() - self._begun, 1)
         counts = (self.known, self.calls, self.acts, self.failed, self.sent // 4)
-        return Played(self.arm, self.task.name, self.goal, *counts, reached, wrong, seconds)
+        return Played(self.arm, self.task.name, self.goal, *counts, reached, wrong, changed, seconds)
 
     def _do(self, action: Mapping[str, Any]) -> str:
         """Carry out one action; "" or what went wrong."""

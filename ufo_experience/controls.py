@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -48,6 +48,10 @@ _FIXED = frozenset(
 )
 
 
+ITEMS = frozenset(("hyperlink", "listitem", "treeitem", "dataitem"))  # of another name they are another thing
+_ITEM_LENGTH = 4  # characters of a name that another name may be said to hold
+
+
 def without_icons(name: str) -> str:
     """A name without the signs of icon fonts, and triangles and dots, which stand for pictures: "File ▾" is "File"."""
     if name.isascii():
@@ -80,6 +84,20 @@ def is_fixed(role: str) -> bool:
 def fingerprint(name: str, role: str) -> str:
     """Four hex digits for a control: enough to see whether a screen is the same, too few to tell a name from."""
     return f"{zlib.crc32(f'{role}/{bare(name)}'.encode('utf-8', 'replace')) & 0xFFFF:04x}"
+
+
+def fingerprints(controls: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """One for each control of a screen, given as names and roles; "" for what the application did not put there.
+
+    What another control names is the user's, and so is that other one: the link "Film night" and "Delete Film night".
+    """
+    named = [(bare(name), role) for name, role in controls]
+    items = {said for said, role in named if role in ITEMS and len(said) >= _ITEM_LENGTH}
+    holding = {said: {item for item in items if item in said and item != said} for said, _ in named}
+    content = {said for said, held in holding.items() if held}.union(*holding.values())
+    return tuple(
+        fingerprint(said, role) if said and role in _FIXED and said not in content else "" for said, role in named
+    )
 
 
 # ---- what was in view ----
@@ -121,18 +139,15 @@ def around(view: Sequence[ListedControl], label: str, name: str) -> tuple[str, A
     role, said = role_of(own.kind), bare(name)
     equals = [one for one in view if bare(one.name) == said and role_of(one.kind) == role]
     known = any(one.dialog is not None for one in view)
+    prints = fingerprints((one.name, role_of(one.kind)) for one in view)
     return own.within or "", Around(
-        before="".join(_prints(view[:at])[-NEAR:]),
-        after="".join(_prints(view[at + 1 :])[:NEAR]),
+        before="".join([print for print in prints[:at] if print][-NEAR:]),
+        after="".join([print for print in prints[at + 1 :] if print][:NEAR]),
         place=equals.index(own) + 1,
         equals=len(equals),
         dialog=(own.dialog or False) if known else None,
         checked=own.checked,
     )
-
-
-def _prints(view: Sequence[ListedControl]) -> list[str]:
-    return [fingerprint(one.name, role) for one in view if one.name and is_fixed(role := role_of(one.kind))]
 
 
 def visibility(steps: Sequence[Step], views: Sequence[VisibleControls]) -> Visibility:

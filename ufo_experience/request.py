@@ -44,6 +44,7 @@ _END = r"(?![^\W\u3040-\u9fff])"
 _YEAR = r"(?:19|20)\d\d"
 _PART = r"[^\s\\/:*?\"<>|]{1,255}"
 _KINDS = {
+    "slot": r"\{\{(?:secret|input):\d{1,4}\}\}",
     "mark": r"\[(?:text|name|number|date|time|amount|file|path|url|email)(?: \d{1,4})?\]",
     "list": r"\[[^\[\]]{0,400}['\"][^\[\]]{0,400}\]",
     "text": (
@@ -81,7 +82,7 @@ _KINDS = {
     "cells": r"(?<![\w$])\$?[A-Z]{1,3}\$?\d{1,7}:\$?[A-Z]{1,3}\$?\d{1,7}\b",
     "number": rf"(?:#|(?<!\w)[+-])?{_BEGIN}{_NUMBER}(?:st|nd|rd|th|%|[a-z]{{1,3}}\b)?",
 }
-_KIND_OF = {"list": "text", "windows": "path", "cells": "name", "phone": "number"}
+_KIND_OF = {"slot": "text", "list": "text", "windows": "path", "cells": "name", "phone": "number"}
 _VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.IGNORECASE)
 _IN_QUOTES = {
     "url": re.compile(rf"(?:{_KINDS['url']})", re.IGNORECASE),
@@ -129,7 +130,10 @@ _ASKS_INSIDE = re.compile(rf"(?:^|[\s,])(?:(?:{_DATA['asks']})\s+)+(?:me\s+)?(?:
 _TELLS_ABOUT = re.compile(rf"(?:{_DATA['tells_about']})\b", re.IGNORECASE)
 _FRAME = re.compile(rf"(?:{_DATA['frame']})\b", re.IGNORECASE)
 _BEHIND_THE_ASK = re.compile(_DATA["behind_the_ask"], re.IGNORECASE)
-_STEPS = re.compile(r"(?:[\n:;.,]|^)\s*(?:1[.)]|[-*•])\s")  # a list begins: it tells how; what stands before it, what
+# A list begins: it tells how; what stands before it, what.
+_STEPS = re.compile(
+    r"(?:[\n:;.,]|^)[^\S\n]{0,20}(?:1[.)]|[-*•])\s"
+)  # a list begins: it tells how; what stands before it, what
 _EMPTY_WORDS = frozenset(
     "thi that it me thes thos do task job work problem with to for in on the a i you pleas can follow step".split()
 )

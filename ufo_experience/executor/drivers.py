@@ -123,15 +123,25 @@ class ChromiumDriver:
 
     def _click(self, node: int, count: int = 1) -> None:
         self._send("DOM.scrollIntoViewIfNeeded", {"backendNodeId": node})
-        quads = self._send("DOM.getContentQuads", {"backendNodeId": node})["quads"]
-        if not quads:
-            raise DataError("the control has no place on the page", code="E_TARGET")
-        x, y = sum(quads[0][0::2]) / 4, sum(quads[0][1::2]) / 4
+        quad = self._at_rest(node)
+        x, y = sum(quad[0::2]) / 4, sum(quad[1::2]) / 4
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             button = "none" if kind == "mouseMoved" else "left"
             self._send(
                 "Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, "button": button, "clickCount": count}
             )
+
+    def _at_rest(self, node: int) -> list[float]:
+        """The corners of a control, once it has stopped moving: what has just come may be sliding in."""
+        until, before = time.monotonic() + _SETTLED, None
+        while True:
+            quads = self._send("DOM.getContentQuads", {"backendNodeId": node})["quads"]
+            if not quads:
+                raise DataError("the control has no place on the page", code="E_TARGET")
+            if quads[0] == before or time.monotonic() > until:
+                return list(quads[0])
+            before = quads[0]
+            time.sleep(_PAUSE)
 
     def _type(self, node: int, text: str) -> None:
         if self._call(node, "function() { return this.tagName === 'SELECT'; }"):

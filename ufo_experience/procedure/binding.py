@@ -9,25 +9,29 @@ an item that reads like a label is the application's own. What stays unexplained
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ufo_experience.controls import bare
-from ufo_experience.procedure.pairing import SMALL, abbreviates, beside_values, says, stems_of
+from ufo_experience.procedure.pairing import AUXILIARIES, SMALL, abbreviates, beside_values, says, stems_of
 from ufo_experience.procedure.runs import Agreed
 from ufo_experience.procedure.steps import TEXT_KEYS, LookedUp, ProcedureStep, Source, Target, texts_of
 from ufo_experience.procedure.values import Values
 from ufo_experience.redact import PLACEHOLDER
+from ufo_experience.redact.slot_types import slot_type
 from ufo_experience.request import holds
 
 _ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # what stands there belongs to one task
 _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
 _CHOSEN = frozenset("checkbox radiobutton".split())
 _LABEL = re.compile(r"[^\W\d_]+(?:[ /&'-]{1,3}[^\W\dA-Z_]+){0,3}[.…]{0,3}")  # "Users", "Installed apps"; not "Tom Kent"
-_LANDMARKS = frozenset("navigation menu menubar toolbar banner".split())  # ARIA's own names for what leads elsewhere
+# Parts of a page as ARIA and HTML call them; the first lead elsewhere.
+_LANDMARKS = frozenset("navigation menu menubar toolbar banner".split())
+_REGIONS = _LANDMARKS | set("header footer main form search region complementary contentinfo aside".split())
 _AND = re.compile(r"[,;.!?，。；、](?:\s|$)|\band\b")  # between two things that are asked for
 _WORDS = re.compile(r"[^\W_]+(?:['’.:@-][^\W_]+)*")
+_QUOTES = " '\"‘’“”„«»:"
 _OPEN = {"name": "which one", "within": "in which row", "option": "which option"}
 
 
@@ -111,7 +115,9 @@ class Binding:
             return step
         fill = self._values.label if step.role in _PRESSED else self._values.fill
         name, missing = fill(step.target.name)
-        return replace(step, target=replace(step.target, name=name), missing=(*step.missing, *missing))
+        if missing:
+            return replace(_without(step, "name"), missing=(*step.missing, _OPEN["name"]))
+        return replace(step, target=replace(step.target, name=name))
 
     def _row(self, place: int, step: ProcedureStep) -> ProcedureStep:
         """A step with the row, group or dialog around its control bound."""
@@ -120,14 +126,13 @@ class Binding:
             return step
         anywhere = replace(step, target=replace(target, within=""))
         within, missing = self._values.fill(target.within)
+        if first := self._values.first_in(target.within):
+            return replace(anywhere, row_of=first)
         if missing:
-            return replace(anywhere, missing=(*step.missing, *missing))
-        held = self._values.held_in(target.within)
-        if held or within != target.within:
-            return replace(anywhere, row_of=held or self._values.told_in(within))
+            return replace(anywhere, missing=(*step.missing, _OPEN["within"]))
         if not step.is_own and bare(within).startswith(bare(target.name)):
             return anywhere  # the row is called by the item itself
-        if _LABEL.fullmatch(within) or self._is_said(within) or _is_landmark(within):
+        if _LABEL.fullmatch(within) or self._is_said(within) or _is_landmark(within, _REGIONS):
             return step
         if step.around is not None and step.around.dialog:
             return anywhere  # what the dialog asks; a dialog holds no row of data
@@ -140,13 +145,14 @@ class Binding:
         if target is None or step.is_own:
             return step
         name, missing = self._values.fill(target.name)
-        if missing:
-            return replace(step, missing=(*step.missing, *missing), readable=False)
-        held = self._values.held_in(target.name)
-        if name != target.name or held:
+        first = self._values.first_in(target.name)
+        if missing and not first:
+            return replace(_without(step, "name"), missing=(*step.missing, _OPEN["name"]))
+        if first:
             whole = bare(target.name) in self._values.all or PLACEHOLDER.fullmatch(target.name.strip())
-            value = name if whole else held or self._values.told_in(name)
-            return replace(step, target=replace(target, name=value), item_of="" if whole else value)
+            if whole or (not missing and _is_labelled(name, first)):
+                return replace(step, target=replace(target, name=name))
+            return replace(step, target=replace(target, name=first), item_of=first)
         if step.row_of and step.role and not self._agreed[place].confirmed and not _LABEL.fullmatch(target.name):
             return replace(step, item_of=step.row_of, row_of="", target=replace(target, name=""))
         if not self._is_explained(place, step, target):
@@ -173,7 +179,7 @@ class Binding:
         for one in found:
             self._values.served.add(one.value)
             self._serve(one)
-        all_are_served = not self._values.unserved
+        all_are_served = not any(map(_may_be_a_name, self._values.unserved))
         places = {(one.place, one.what) for one in found}
         for one in self._unexplained:
             may_be_fixed = all_are_served or not one.is_item
@@ -215,7 +221,8 @@ class Binding:
             return step
         said, own = stems_of(self._values.new.text), stems_of(target.name)
         dropped = stems_of(" ".join(word for word in pairing.dropped if not says(word, said)))
-        only_before = own & dropped if pairing.alike else own and own <= dropped
+        rest = own - said - AUXILIARIES
+        only_before = own & dropped if pairing.alike else rest and rest <= dropped
         return replace(step, missing=(*step.missing, "asked for this time?")) if only_before else step
 
     # ---- what no step serves
@@ -244,8 +251,22 @@ class Binding:
         return [word for part in other for word in part if word.casefold() in unsaid]
 
 
-def _is_landmark(within: str) -> bool:
-    return not _LANDMARKS.isdisjoint(re.findall(r"\w+", within.casefold().replace("tool bar", "toolbar")))
+def _may_be_a_name(value: str) -> bool:
+    """False for a date, an address or an amount: no item is called so by another name."""
+    return slot_type(value) == "text"
+
+
+def _is_labelled(name: str, value: str) -> bool:
+    """True for a value behind words of the application's own, as in "Delete 'Film night'"; not for "Dr Tom Kent"."""
+    before, _, after = name.partition(value)
+    words = before.rstrip(_QUOTES)
+    return (
+        _LABEL.fullmatch(words) is not None and (" " in words or before[-1] in _QUOTES[1:]) and not after.strip(_QUOTES)
+    )
+
+
+def _is_landmark(within: str, landmarks: Collection[str] = _LANDMARKS) -> bool:
+    return not set(landmarks).isdisjoint(re.findall(r"\w+", within.casefold().replace("tool bar", "toolbar")))
 
 
 def _without(step: ProcedureStep, what: str) -> ProcedureStep:
@@ -276,7 +297,7 @@ def _matched(unexplained: Sequence[_Unexplained], values: Sequence[str]) -> list
         if len({one.text for one in named}) == 1:
             found += [replace(one, value=value) for one in named]
     done = {one.text for one in found}
-    rest = [value for value in values if value not in {one.value for one in found}]
+    rest = [value for value in values if value not in {one.value for one in found} and _may_be_a_name(value)]
     left = [one for one in unexplained if one.text not in done]
     others = [one for one in left if not _LABEL.fullmatch(one.text)] or [one for one in left if one.is_item]
     if len(rest) == 1 and len({one.text for one in others}) == 1:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ufo_experience.actions import kind_of
-from ufo_experience.controls import bare, fingerprint, is_fixed
+from ufo_experience.controls import ITEMS, bare, fingerprint, is_fixed
 from ufo_experience.procedure.acts import Act, Reason, Stop, for_a_person, needs_consent, target_of
 from ufo_experience.procedure.pairing import abbreviates
 from ufo_experience.procedure.screen import Control, Screen, read_screen
@@ -24,7 +24,6 @@ _ON = re.compile(r"\b(?:on|enable|activate|start|show|check|tick|select|allow|us
 _ALIKE = 3  # one in so many of the controls beside it, for a screen to be the same
 _SIDES = 2  # controls on either side that must be the same, where the name is not
 _PICKED = frozenset(("tabitem", "radiobutton", "treeitem", "listitem"))
-ITEMS = frozenset(("hyperlink", "listitem", "treeitem"))  # of another name they are another thing
 _OPENED = frozenset(("combobox", "menuitem", "treeitem", "menubar", "expander", "group"))
 
 

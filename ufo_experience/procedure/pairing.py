@@ -22,8 +22,12 @@ from ufo_experience.retrieve.tasks import is_odd
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
 
 SMALL = SKIPPED | frozenset("and or on at by from with about is be not no so also then please him them us".split())
+AUXILIARIES = frozenset(
+    "must has have had having should shall can could may might will would do does did are was were been being never"
+    " cannot".split()
+)
 _ALIKE = 0.5  # of the words of two requests beside their values, before they are laid side by side
-_SAME_MEANING = 0.5  # cosine of two words, from which on one says the other
+_SAME_MEANING = 0.6  # cosine of two words, from which on one says the other
 _LONGEST = 4  # words of a value that stands without quotes or capitals
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"  # Thai to Chinese: a sign is a word
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’.-][^\W_{_UNSPACED}]+)*")
@@ -153,9 +157,12 @@ def _pieces(request: Request) -> list[Piece]:
 
 
 def _whole_values(request: Request) -> list[Value]:
-    """The values of a request; numbers with nothing but a blank between them are one: "+44 701 222"."""
+    """The values of a request; numbers with nothing but a blank between them are one: "+44 701 222". The end of a word
+    is none: "kestrel-91"."""
     found: list[Value] = []
     for value in request.values:
+        if value.kind == "number" and re.search(r"[^\W\d_]-$", request.text[: value.start][-2:]):
+            continue
         before = found[-1] if found else value
         is_next = request.text[before.end : value.start] == " "
         if is_next and before.kind == value.kind == "number":
@@ -222,9 +229,12 @@ def _are_as_many(kind: str, a: Sequence[Piece], b: Sequence[Piece]) -> bool:
 
 
 def _is_value(old: Piece, new: Piece, *, first: bool) -> bool:
-    """False for another word for the same: "create" and "add". The first word is a verb, or somebody's login."""
+    """False for another word for the same ("create" and "add"), and for "must not". The first word is a verb, or
+    somebody's login."""
     if old.kind or new.kind:
         return True
+    if any(SMALL.union(AUXILIARIES).issuperset(one.text.casefold().split()) for one in (old, new)):
+        return False
     if first:
         return all(one.text.islower() and is_odd(one.text) for one in (old, new))
     return not _names_same(stem(new.text.casefold()), {old.key}) and old.text.casefold() not in SMALL

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from ufo_experience.controls import bare, fingerprint, is_fixed, role_of
+from ufo_experience.controls import bare, fingerprints, role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.retrieve.on_screen import OnScreen
 from ufo_experience.schema import clip
@@ -116,9 +116,7 @@ class Screen:
     @cached_property
     def prints(self) -> tuple[str, ...]:
         """A fingerprint for each control, "" for those that are not the application's own."""
-        return tuple(
-            fingerprint(one.name, one.role) if one.name and is_fixed(one.role) else "" for one in self.controls
-        )
+        return fingerprints((one.name, one.role) for one in self.controls)
 
     def named(self, name: str) -> tuple[Control, ...]:
         """The controls of a name, case and closing punctuation aside."""

@@ -1,6 +1,6 @@
 """The values of a new request in the texts of an old run: what was said of the old one is said of the new one.
 
-values.fill("Mail to Tom Kent")     ("Mail to Maria Lopez", [])      what nothing stands for is in the list
+values.fill("Mail to Tom Kent")     ("Mail to Maria Lopez", [])      the list tells the kind of what is open
 values.unserved                     the old values that no text has held so far
 """
 
@@ -60,18 +60,19 @@ class Values:
         return said - own - frozenset(word for word in dropped if not thesaurus().is_known(word))
 
     def fill(self, text: str, keep: Collection[str] = ()) -> tuple[str, list[str]]:
-        """A text with new values in place of old ones (but some to `keep`), and those that nothing stands for."""
-        if PLACEHOLDER.search(text):
-            return self._fill_slots(text)
-        held = [value for value in self.all if value not in keep and holds(text, value)]
-        self.served |= set(held)
-        there = {value: self._new_of[value] for value in held if value in self._new_of}
-        return replaced(text, there), [value for value in held if value not in there]
+        """A text with new values in place of slots and of old ones (but some to `keep`), and the kinds of those that
+        nothing stands for: what they were is not told."""
+        missing: list[str] = []
+        parts, at = [], 0
+        for slot in PLACEHOLDER.finditer(text):
+            parts += [self._fill_words(text[at : slot.start()], keep, missing), self._fill_slot(slot[0], missing)]
+            at = slot.end()
+        return "".join((*parts, self._fill_words(text[at:], keep, missing))), missing
 
     def label(self, text: str) -> tuple[str, list[str]]:
         """The label of a button filled in: one that says what was typed already may be called so in any task."""
         if bare(text) in self.served and self._new_of.get(bare(text), "").casefold() != bare(text):
-            return text, [bare(text)]
+            return text, [slot_type(text)]
         return self.fill(text, keep=frozenset(self.served))
 
     def numbered(self, number: int) -> str:
@@ -90,27 +91,24 @@ class Values:
                 return type(value)(now[parts.index(int(value))]), []
         return value, []
 
-    def held_in(self, text: str) -> str:
-        """What stands now for the longest old value in a text; "" where it holds none."""
-        held = [old for old in self._new_of if holds(text, old)]
-        return self._new_of[max(held, key=len)] if held else ""
+    def first_in(self, text: str) -> str:
+        """What stands now for the first value of an old text: a row begins with what it is of. "" where it has none."""
+        found = [(slot.start(), self._of_slot(slot[0].strip("{}<>")) or "") for slot in PLACEHOLDER.finditer(text)]
+        found += [(find_whole(old, text.casefold()), new) for old, new in self._new_of.items() if holds(text, old)]
+        return min(((at, -len(new), new) for at, new in found if new), default=(0, 0, ""))[2]
 
-    def told_in(self, text: str) -> str:
-        """The longest new value in a text; the text itself where it holds none."""
-        held = [new for new in self._new_of.values() if holds(text, new)]
-        return max(held, key=len, default=text)
+    def _fill_words(self, text: str, keep: Collection[str], missing: list[str]) -> str:
+        held = [value for value in self.all if value not in keep and holds(text, value)]
+        self.served |= set(held)
+        missing += [slot_type(value) for value in held if value not in self._new_of]
+        return replaced(text, {value: self._new_of[value] for value in held if value in self._new_of})
 
-    def _fill_slots(self, text: str) -> tuple[str, list[str]]:
-        missing: list[str] = []
-
-        def slot(match: re.Match[str]) -> str:
-            name = match[0].strip("{}<>")
-            value = self._of_slot(name)
-            if value is None:
-                missing.append(self._meaning_of(name))
-            return match[0] if value is None else value
-
-        return PLACEHOLDER.sub(slot, text), missing
+    def _fill_slot(self, slot: str, missing: list[str]) -> str:
+        name = slot.strip("{}<>")
+        value = self._of_slot(name)
+        if value is None:
+            missing.append(self._meaning_of(name))
+        return slot if value is None else value
 
     def _of_slot(self, name: str) -> str | None:
         """What stands for a placeholder; None where nothing does."""

@@ -28,7 +28,7 @@ from ufo_experience.retrieve.on_screen import OnScreen, among_equals
 from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.retrieve.score import NAMES, THRESHOLD, scored
 from ufo_experience.retrieve.structured import FieldWeights, outcome_quality, rank_score, recency, similarity
-from ufo_experience.retrieve.tasks import SAME_TASK, task_key
+from ufo_experience.retrieve.tasks import SAME_TASK, are_values, other_words, task_key
 from ufo_experience.retrieve.wordings import lifted
 from ufo_experience.schema import Experience, Hit, State, Trust
 from ufo_experience.trust.policy import HIDE_AFTER, TrustPolicy
@@ -206,9 +206,9 @@ class _Answer:
         self._by, self._request, self._query, self._notes, self._now = retriever, request, query, notes, now
         self._threshold = retriever.threshold(query)
         found, self._degraded = retriever.rank(request, query)
-        self._found = [self._held(one) for one in found]
         self._withheld: list[Withheld] = []
         self._read: dict[str, Experience] = {}
+        self._found = [self._held(self._same_task(one) if place < JUDGED else one) for place, one in enumerate(found)]
 
     def retrieval(self) -> Retrieval:
         """What is served, what is withheld and why."""
@@ -245,6 +245,16 @@ class _Answer:
             near=self._hits(below, self._query.near) if self._query.near else (),
             application=self._query.application,
         )
+
+    def _same_task(self, one: Found) -> Found:
+        """A request that differs from a stored one only in words that its run typed or chose is the same task."""
+        if one.raw >= self._threshold or one.opposite is not None:
+            return one
+        words = other_words(Request.parse(self._request.text, one.row.application), one.row.request)
+        record = self._record(one) if words else None
+        if words is None or record is None or not are_values(words, record):
+            return one
+        return replace(one, score=SAME_TASK * usage_factor(one.row), raw=SAME_TASK)
 
     def _held(self, one: Found) -> Found:
         """One report of harm lowers the rank of what is served, and no more: it takes two other sessions to hide it."""

@@ -8,17 +8,22 @@ are of its procedure; where any word may differ at the same place, 116 of 198 ar
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import lru_cache
 
+from ufo_experience.controls import is_fixed, role_of
 from ufo_experience.ids import content_id
+from ufo_experience.redact.slot_types import SLOT_TYPE
 from ufo_experience.request import Request, application_key, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
-from ufo_experience.retrieve.thesaurus import thesaurus
+from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
+from ufo_experience.schema import Experience, Step
 
 SAME_TASK = 0.99  # how probable it is that a record of the same task helps
 _WORD = re.compile(r"<\w+>|[^\W_]+(?:['’.-][^\W_]+)*")
 _NAMES = re.compile(r"<name>(?: <name>)+")
+_MOST_WORDS = 3  # of a value in lower case
 _MOST_ODD = 1 / 3  # of the words of a request; where more are not known, it may be in another language
 
 
@@ -47,6 +52,39 @@ def is_odd(word: str) -> bool:
     """True for what is no word of requests to computers: a login, a code, a name in lower case."""
     own = stem(word.casefold())
     return len(own) > 2 and not thesaurus().is_known(own) and meanings().place(own) is None
+
+
+def other_words(asked: Request, stored: Request) -> list[str] | None:
+    """The words of a stored request in whose place others stand in one that is else the same; None where it is not.
+
+    >>> other_words(Request.parse("Give tkent the role editor"), Request.parse("Give tkent the role guest"))
+    ['guest']
+    """
+    new, old = _WORD.findall(asked.masked), _WORD.findall(stored.masked)
+    found = []
+    for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "replace" and j - i == m - k <= _MOST_WORDS and SKIPPED.isdisjoint(new[k:m]):
+            found.append(" ".join(old[i:j]))
+        elif kind != "equal":
+            return None
+    return found
+
+
+def are_values(words: Sequence[str], run: Experience) -> bool:
+    """True where a run typed or chose each of the words, or took an item called so."""
+    said = {text.casefold() for step in run.action.steps for text in _values_of(step)}
+    request = (run.state.request or run.state.task).casefold().split()
+    for kind in run.slots.values():
+        told = SLOT_TYPE.fullmatch(kind)
+        if told is not None and told["first"]:
+            said.add(" ".join(request[int(told["first"]) - 1 : int(told["last"] or told["first"])]).strip(".,;!?"))
+    return all(word in said or is_odd(word) for word in words)
+
+
+def _values_of(step: Step) -> Iterator[str]:
+    yield from (value for value in step.parameters.values() if isinstance(value, str))
+    if not is_fixed(role_of(step.target_control.type)):
+        yield step.target_control.name
 
 
 on_forgetting(task_key.cache_clear)
