@@ -252,6 +252,24 @@ def test_the_last_of_several_is_not_taken_for_the_one_that_was_meant():
     assert after(rows, rows[1], rows[0]).reason in ("several_targets", "unexpected_screen")
 
 
+def page_of(*titles: str) -> list[Thing]:
+    """A list of pages, each with a button that names it, between the application's own controls."""
+    rows = [[(title, "Hyperlink"), (f"More options for '{title}'", "Button")] for title in titles]
+    pairs = [("Add", "Button"), ("Search", "Edit"), *(one for row in rows for one in row), ("Next", "Button")]
+    return [Thing(place, name, kind) for place, (name, kind) in enumerate(pairs)]
+
+
+def test_what_stands_in_rows_of_other_things_makes_no_other_screen():
+    """Buttons that name their row are as much the user's as the row is."""
+    before, now = page_of("Budget 7", "Lunch", "Roof", "Garden"), page_of("Flood", "Choir", "Report 9", "Market")
+    step = recorded(before, before[3])
+    said = guide(step, task='Copy the page "Budget 7"', new='Copy the page "Report 9"').next(
+        [one.shown() for one in now]
+    )
+    assert isinstance(said, Act)
+    assert said.target.name == "More options for 'Report 9'"
+
+
 def test_the_row_tells_controls_of_one_name_apart():
     """And it is the row of the new task's value."""
     rows = [Thing(place, "Open", "Button", within=name) for place, name in enumerate(("a.txt", "b.txt", "c.txt"))]

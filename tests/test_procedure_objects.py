@@ -274,6 +274,38 @@ CASES = {
         "Rename|Name",
         "unbound_slot",
     ),
+    "a link that names what it leads to, beside one called so": Case(
+        [('Publish "Alpha" under News', [link("Explore child pages of 'News'"), link("Alpha"), click("Publish")])],
+        'Publish "Beta" under Events',
+        [*(seen(name, "Hyperlink") for name in ("Events", "Explore child pages of 'Events'", "Beta")), seen("Publish")],
+        "Explore child pages of 'Events'|Beta|Publish",
+        untold="News",
+    ),
+    "a button in the footer, and an address that no step serves": Case(
+        [
+            (
+                "Block tkent and tell it@corp.example",
+                [link("21 users"), link("Tom Kent"), click("Block", "Button", "Actions (footer)")],
+            )
+        ],
+        "Block mlopez and tell hr@corp.example",
+        [
+            seen("21 users", "Hyperlink"),
+            *users_page(*PEOPLE),
+            seen("Block", "Button", "Actions (footer)"),
+        ],
+        "21 users|Maria Lopez",
+        "not_covered",
+        untold="Kent",
+    ),
+    "places for which the task has several things": Case(
+        [("Tom Kent joins the Guests", [link("Users"), link("Tom Kent"), tick("Guests"), click("Save")])],
+        "Let Nora Bell go on alone, Bo Lind takes part in the meetings of the Printers",
+        [*ADMIN, seen("Guests", "CheckBox")],
+        "Users",
+        "unbound_slot",
+        untold="Guests",
+    ),
     "a surname that is a word": Case(
         [("Approve the request of smith", [link("Requests"), link("John Smith"), click("Approve")])],
         "Sign off the request by jones",

@@ -43,6 +43,23 @@ def test_the_same_task_in_other_words_or_with_other_values_is_served(memory, tas
 
 
 @pytest.mark.parametrize(
+    ("task", "served"),
+    [
+        ("Give the user mlopez the role manager", True),
+        ("Take the user mlopez the role manager", False),
+        ("Give the user mlopez the task manager", False),
+        ("Give the user mlopez the role of a manager", False),
+    ],
+)
+def test_words_that_the_run_chose_may_be_others(tmp_path, task, served):
+    """They were the values of that time, even where nothing marks them as such."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing", threshold=0.97)
+    steps = [{"action_type": "select_option", "target_control": {"name": "Role"}, "parameters": {"option": "editor"}}]
+    memory.remember("Give the user tkent the role editor", steps, True, "Helpdesk", "program")
+    assert bool(memory.retrieve(task)) == served
+
+
+@pytest.mark.parametrize(
     "task", ["Water the plants", "Book a flight to Rome", "Turn off the lights in the hall", "Fold the laundry"]
 )
 def test_an_unrelated_task_gets_nothing_and_the_reason(memory, task):

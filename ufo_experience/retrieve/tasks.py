@@ -78,7 +78,7 @@ def are_values(words: Sequence[str], run: Experience) -> bool:
         told = SLOT_TYPE.fullmatch(kind)
         if told is not None and told["first"]:
             said.add(" ".join(request[int(told["first"]) - 1 : int(told["last"] or told["first"])]).strip(".,;!?"))
-    return all(word in said or is_odd(word) for word in words)
+    return all(word in said or all(map(is_odd, word.split())) for word in words)
 
 
 def _values_of(step: Step) -> Iterator[str]:
