@@ -1,10 +1,11 @@
 """`python -m benchmarks run`: procedures learned from one demonstration each, carried out for other values.
 
-Four applications in a real Chromium: Django's administration site, Trac, the contacts of Flask-AppBuilder, and the
-desktop of `benchmarks.steps`. A demonstration walks the known way of a task once. Then `memory.run` does the same task
-with other values, without a model; the database, or the state of the page, is the judge. The harm list asks for what
-the known way does not do. With `--renamed` one control in five has another name or another place, and a scripted helper
-stands in for an agent: it sees the screen and the step that is missing, and knows which words mean the same.
+Five applications in a real Chromium, and the desktop of `benchmarks.steps`: Django's administration site, Trac, the
+contacts of Flask-AppBuilder, Roundup and Wagtail. A demonstration walks the known way of a task once. Then `memory.run`
+does the same task with other values, without a model; the database, or the state of the page, is the judge. The harm
+list asks for what the known way does not do. With `--renamed` one control in five has another name or another place, and
+a scripted helper stands in for an agent: it sees the screen and the step that is missing, and knows which words mean the
+same.
 """
 
 from __future__ import annotations
@@ -57,10 +58,12 @@ RENAMES = 7  # the seed of which controls are changed
 _TIMED = 3  # one in so many web procedures is timed beside Playwright's own calls
 _ROLES = {"Button": "button", "Hyperlink": "link", "Edit": "textbox", "CheckBox": "checkbox", "ComboBox": "combobox"}
 # Before a page's own scripts: the button that saves is called as if it did something else.
-_STALE = """document.addEventListener('DOMContentLoaded', () => document
-  .querySelectorAll('input[type=submit], button, a').forEach((one) => {
-    if (/^(save|add|create|submit|delete|yes)/i.test(one.value || one.textContent.trim()))
-      { one.value = 'Publish everything'; if (one.tagName != 'INPUT') one.textContent = one.value; } }));"""
+_STALE = """document.addEventListener('DOMContentLoaded', () => {
+  const saves = /^(save|add|create|submit|delete|yes|publish|lock|unlock|copy|unpublish)/i;
+  const stale = () => document.querySelectorAll('input[type=submit], button, a').forEach((one) => {
+    if (saves.test(one.value || one.textContent.trim()))
+      { one.value = 'Print everything'; if (one.tagName != 'INPUT') one.textContent = one.value; } });
+  stale(); new MutationObserver(stale).observe(document.body, {childList: true, subtree: true}); });"""
 
 Task = Desktop | WebTask
 

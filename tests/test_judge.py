@@ -78,13 +78,15 @@ def test_where_the_judge_gives_no_answer_the_score_does_and_says_so(stub, tmp_pa
     assert "the judge could not be asked" in str(found.degraded)
 
 
-def test_one_question_holds_the_request_and_ten_tasks_at_most_and_no_secret(stub, tmp_path):
+def test_one_question_holds_the_request_and_twenty_tasks_at_most_and_no_secret(stub, tmp_path):
     memory = memory_at(tmp_path)
-    memory.store.add([a_record_of(f"Change the stage of the opportunity, way {number} of it") for number in range(30)])
+    things = "notes owner colour budget agenda invoice margin source label history photo summary deadline region contract "
+    others = "currency territory forecast warranty discount shipment survey ticket"
+    memory.store.add([a_record_of(f"Print the {thing} of the opportunity") for thing in (things + others).split()])
     memory.retrieve(f"{KNOWN[1]}, the password is Zq3mV8nB1c")
     (request,) = stub.requests
     sent = request.body["messages"][1]["content"]
-    assert len(json.loads(sent)["known"]) <= 10
+    assert len(json.loads(sent)["known"]) == 20
     assert ("Kessler" in sent, "Zq3mV8nB1c" in sent) == (True, False)
 
 
@@ -104,8 +106,15 @@ def test_verdicts_go_with_their_record(stub, tmp_path):
     assert len(stub.requests) == 2
 
 
-def test_nobody_is_asked_where_nothing_is_near(stub, tmp_path):
+def test_a_judge_of_a_small_store_is_asked_of_tasks_that_share_no_word_with_the_request(stub, tmp_path):
     assert tasks(memory_at(tmp_path).retrieve("Kaffee kochen")) == []
+    (request,) = stub.requests
+    assert len(json.loads(request.body["messages"][1]["content"])["known"]) == len(KNOWN)
+
+
+def test_nobody_is_asked_where_nothing_is_stored(stub, tmp_path):
+    memory = ExperienceMemory.open(settings=Settings(db=str(tmp_path), embedder="hashing", judge="openai:gpt-4.1-mini"))
+    assert tasks(memory.retrieve("Kaffee kochen")) == []
     assert stub.requests == []
 
 

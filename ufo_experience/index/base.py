@@ -89,8 +89,8 @@ class Candidate:
     """
 
     row: Row
-    words: float
-    masked: float
+    words: float = 0.0
+    masked: float = 0.0
     cosine: float | None = None
 
 

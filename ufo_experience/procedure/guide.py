@@ -264,18 +264,29 @@ class Guide:
 
     def _told_by(self, step: ProcedureStep, screen: Screen) -> None:
         """Settle what the next step means where the words of the task leave it open and the screen does not."""
-        if not step.missing and not (step.kind == "select" and step.item_of):
-            return
         if step.kind == "select":
-            control = self._find(self._at, screen)
-            offered = control.options if isinstance(control, Control) else ()
-            option = option_meant(offered, self.procedure.request, step.item_of)
-            self._read |= {self._at: option} if option else {}
+            self._choose_by(step, screen)
+        elif not step.missing:
+            return
         elif step.kind == "click" and step.role and not step.role.endswith("button"):
             meant = named_in_task(step, screen, self.procedure.request, self._known)
             if meant is not None:
                 self._steps = (*self._steps[: self._at], called(step, meant), *self._steps[self._at + 1 :])
                 self._uncovered = [one for one in self._uncovered if bare(one) not in meant.bare]
+
+    def _choose_by(self, step: ProcedureStep, screen: Screen) -> None:
+        """Take the option that the task means, where the one that was told is not offered."""
+        control = self._find(self._at, screen)
+        offered = control.options if isinstance(control, Control) else ()
+        if not offered or step.text in offered:
+            return
+        option = option_meant(offered, self.procedure.request, step.item_of)
+        if option and step.value_from != "open":
+            parameters = {key: option if key in TEXT_KEYS else value for key, value in step.parameters.items()}
+            now = replace(step, parameters=parameters)
+            self._steps = (*self._steps[: self._at], now, *self._steps[self._at + 1 :])
+        elif option:
+            self._read[self._at] = option
 
     def _parameters(self, place: int) -> dict[str, Any]:
         """What a step is done with: the value of an open slot once it was read, until then the name of its field."""

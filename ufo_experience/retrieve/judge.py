@@ -1,6 +1,6 @@
 """A judge of the best candidates: one small question to a chat model, which known tasks are the task at hand.
 
-It is sent the request and at most ten stored tasks, secrets masked (all of them passed redaction). Its verdicts are
+It is sent the request and at most twenty stored tasks, secrets masked (all of them passed redaction). Its verdicts are
 kept in the index by a digest of model, request and task, and are erased with the record they are about. A judge that
 has not answered within five seconds decides nothing: the score does, and the answer says so.
 """
@@ -18,7 +18,7 @@ from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.index.base import ExperienceIndex
 from ufo_experience.service import QUERY, Service
 
-JUDGED = 10  # tasks of one question: among so many are .98 of the right ones
+JUDGED = 20  # tasks of one question: among so many are .97 to .99 of the right ones, among ten .75 to .99
 TRUTH = 0.98  # the share of its verdicts in which a judge is taken to be right: it sets what its "yes" is worth
 _KIND = "verdict"
 _SYSTEM = """You are given a task for a computer user and a numbered list of tasks whose steps are known. Say which of \

@@ -39,6 +39,7 @@ OPPOSITE_FROM = 0.2  # score from which on the opposite of a task is told of
 EQUAL = 0.05  # procedures within this score are equals: which fits the screen decides
 MAX_EQUALS = 20  # runs of a procedure that are read to see which of them goes on from the screen
 MAX_RUNS = 50  # ids of runs that a hit names
+MOST_READ = 500  # rows; in a store of so many the order puts all of them before a judge
 _MANY = 8  # different requests that one record was served to, from which on the answer warns
 _REMEMBERED = 1_024  # records whose requests are remembered for that
 
@@ -160,8 +161,11 @@ class Retriever:
             return None, f"embeddings unavailable: {error}"
 
     def _found(self, request: Request, vector: Vector | None, filter: Filter) -> list[Found]:
-        """The candidates of a filter, best first."""
+        """The candidates of a filter, best first. A judge hears of tasks that share no word with the request, too."""
         candidates = self.index.candidates(request, vector=vector, filter=filter)
+        if self.judge is not None and self.index.count(filter) <= MOST_READ:
+            met = {one.row.id for one in candidates}
+            candidates += [Candidate(row) for row in self.index.rows(filter=filter) if row.id not in met]
         if not candidates:
             return []
         rarity = self.index.rarity(words_of([request, *(one.row.request for one in candidates)]) | {""})

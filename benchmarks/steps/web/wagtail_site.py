@@ -144,7 +144,9 @@ def prepare() -> None:
     for collection in COLLECTIONS:
         root.add_child(name=collection)
     for title in DOCUMENTS:
-        Document.objects.create(title=title, file=ContentFile(title.encode(), f"{title}.txt"), uploaded_by_user=ada)
+        document = Document(title=title, file=ContentFile(title.encode(), f"{title}.txt"), uploaded_by_user=ada)
+        document._set_document_file_metadata()  # else the first look at its page does, which is no change of anybody's
+        document.save()
     for old, new in REDIRECTS.items():
         Redirect.objects.create(old_path=old, redirect_link=f"https://old.example/{new}", is_permanent=False)
     for name in WORKFLOWS:
