@@ -135,6 +135,7 @@ def test_a_control_of_a_new_name_in_the_same_place_is_used_and_the_way_is_stored
     assert (done.reached, done.healed, done.steps[4].healed) == (True, 1, "Remember → Keep")
     assert memory.store.get(done.procedure).trust is Trust.QUARANTINED
     assert [one.target_control.name for one in memory.store.get(done.learned).action.steps][4] == "Keep"
+    assert memory.store.get(done.learned).provenance.supersedes == done.procedure
     again = memory.run(TASK.format("tkent", "third"), Pages(Remember="Keep"), ask=yes)
     assert (again.reached, again.healed) == (True, 0)
 

@@ -80,8 +80,8 @@ def test_where_the_judge_gives_no_answer_the_score_does_and_says_so(stub, tmp_pa
 
 def test_one_question_holds_the_request_and_twenty_tasks_at_most_and_no_secret(stub, tmp_path):
     memory = memory_at(tmp_path)
-    things = "notes owner colour budget agenda invoice margin source label history photo summary deadline region contract "
-    others = "currency territory forecast warranty discount shipment survey ticket"
+    things = "notes owner colour budget agenda invoice margin source label history photo summary deadline region "
+    others = "contract currency territory forecast warranty discount shipment survey ticket"
     memory.store.add([a_record_of(f"Print the {thing} of the opportunity") for thing in (things + others).split()])
     memory.retrieve(f"{KNOWN[1]}, the password is Zq3mV8nB1c")
     (request,) = stub.requests

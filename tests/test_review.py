@@ -453,6 +453,9 @@ def test_an_edit_shows_its_difference_and_makes_a_new_record(memory):
     assert new.state.request == "Insert a table"
     assert [step.target_control.name for step in new.action.steps] == ["Insert"]
     assert f"supersedes {record.id}" in new.provenance.notes
+    changed = client.get(f"/experience/{new.id}").text
+    assert 'class="gone"' in changed
+    assert f'href="/experience/{record.id}"' in changed
     assert memory.get(record.id).trust.value == "quarantined"
     assert memory.get(record.id).state.request == "Insert a table into the document"
 

@@ -18,7 +18,17 @@ from ufo_experience.index.base import ExperienceIndex, row_of
 from ufo_experience.prompt.block import has_block, strip_blocks
 from ufo_experience.redact import KeepObservations, keep_constants, redact, redact_record, shortened
 from ufo_experience.request import forget
-from ufo_experience.schema import MAX_NAME, SHORTENED, Experience, Problem, State, Trajectory, Trust, validate
+from ufo_experience.schema import (
+    MAX_NAME,
+    SHORTENED,
+    SUPERSEDES,
+    Experience,
+    Problem,
+    State,
+    Trajectory,
+    Trust,
+    validate,
+)
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.summarize import Summarizer, experience_id
 from ufo_experience.summarize.detours import find_detours
@@ -160,8 +170,11 @@ def learn(
     constants: Constants,
     trust: Trust | None = None,
     wordings: Sequence[str] = (),
+    supersedes: str | None = None,
 ) -> Experience:
     """The record of a run that a program handed in: redacted, summarized, its unknown fields named in a note.
+
+    `supersedes` is the id of a record that this one stands in place of; a note names it.
 
     Raises:
         DataError: too many other wordings, too long or empty ones.
@@ -174,8 +187,10 @@ def learn(
     if wordings:
         state = validate(State, {**made.state.model_dump(), "wordings": tuple(wordings)})
         made = made.model_copy(update={"state": state})
-    notes = (f"{NOT_KEPT}{', '.join(run.unknown)}"[:MAX_NAME],) if run.unknown else ()
-    provenance = made.provenance.model_copy(update={"origin": "api", "notes": (*made.provenance.notes, *notes)})
+    notes = [*made.provenance.notes]
+    notes += [f"{NOT_KEPT}{', '.join(run.unknown)}"[:MAX_NAME]] if run.unknown else []
+    notes += [f"{SUPERSEDES}{supersedes}"] if supersedes else []
+    provenance = made.provenance.model_copy(update={"origin": "api", "notes": tuple(notes)})
     return made.model_copy(update={"provenance": provenance, "trust": trust or made.trust})
 
 

@@ -289,6 +289,9 @@ class Outcome(Model):
         return self.success is not None and self.evaluated_by in ("evaluator", "user")
 
 
+SUPERSEDES = "supersedes "  # begins the note that names the record before an edit, or before a way was healed
+
+
 class Provenance(Model):
     """Where a record came from. `session` groups records of one run; `content_hash` is that of the source content."""
 
@@ -300,6 +303,12 @@ class Provenance(Model):
     session: Name = ""
     summarizer: Name = ""
     notes: Lines = ()
+
+    @property
+    def supersedes(self) -> str | None:
+        """The id of the record that this one stands in place of, as its notes name it."""
+        found = [note.removeprefix(SUPERSEDES) for note in self.notes if note.startswith(SUPERSEDES)]
+        return found[-1] if found else None
 
 
 class Usage(Model):

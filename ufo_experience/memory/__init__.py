@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieve.calibration import Calibration
     from ufo_experience.traces.draft import LogGaps
-    from ufo_experience.traces.in_memory import JudgedBy, RunDetails, Steps
+    from ufo_experience.traces.in_memory import JudgedBy, Run, RunDetails, Steps
 
 Hits = list[Hit]  # named here: inside the class `list` is a method
 Ids = list[str]
@@ -233,21 +233,25 @@ class ExperienceMemory(Upkeep):
             DataError: a field is wrong; it is named.
             DataError: nothing can be learned from it (`E_EMPTY`).
         """
-        from ufo_experience.ingest import Constants, learn, unfollowable
-        from ufo_experience.summarize import open_summarizer
+        from ufo_experience.ingest import unfollowable
         from ufo_experience.traces.in_memory import judged_run
 
         run = judged_run(task, steps, success, judge, application=application, **details)
-        level = None if trust is None else trust_level(trust)
-        engine = open_summarizer(summarizer, self.parts.service)
-        constants = Constants(self.parts.index)
-        experience = learn(run, engine, key=self.store.key(), constants=constants, trust=level, wordings=wordings)
-        with span("create_memory", records=1):
-            self.take_in([experience])
-        stored = self.store.get(experience.id)
+        stored = self._learned(run, summarizer, trust=None if trust is None else trust_level(trust), wordings=wordings)
         if why := unfollowable(stored):
             _log.warning("%s", why)
         return stored
+
+    def _learned(self, run: Run, summarizer: str = "extractive", **options: Any) -> Experience:
+        """The record of a run as it is stored; the options are those of `ingest.learn`."""
+        from ufo_experience.ingest import Constants, learn
+        from ufo_experience.summarize import open_summarizer
+
+        engine = open_summarizer(summarizer, self.parts.service)
+        experience = learn(run, engine, key=self.store.key(), constants=Constants(self.parts.index), **options)
+        with span("create_memory", records=1):
+            self.take_in([experience])
+        return self.store.get(experience.id)
 
     def judge(
         self, id: str, *, success: bool, judge: Judge = "user", score: float | None = None, reason: str | None = None
@@ -446,6 +450,7 @@ class ExperienceMemory(Upkeep):
     def _settle_run(self, done: Execution) -> Execution:
         """Credit a way that a check has judged; one healed is stored anew. The old one goes, or one that hurt twice."""
         from ufo_experience.executor import steps_done
+        from ufo_experience.traces.in_memory import judged_run
 
         if done.checked is None and not done.heal_failed:
             return done
@@ -456,8 +461,8 @@ class ExperienceMemory(Upkeep):
             self.store.set_status(old.id, trust=Trust.QUARANTINED)
         if not healed:
             return done
-        learned = self.remember(done.task, steps_done(done), True, old.state.application, "program")
-        return replace(done, learned=learned.id)
+        run = judged_run(done.task, steps_done(done), True, "program", application=old.state.application)
+        return replace(done, learned=self._learned(run, supersedes=old.id).id)
 
     def report(
         self, what: PromptBlock | Hit | str | Iterable[Hit | str], *, success: bool, session: str | None = None

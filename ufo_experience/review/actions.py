@@ -16,13 +16,12 @@ from ufo_experience.errors import NotFoundError, UsageError
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.audit import FILE, AuditLog
-from ufo_experience.schema import Experience, Step, Trust, validate
+from ufo_experience.schema import SUPERSEDES, Experience, Step, Trust, validate
 from ufo_experience.store.base import fingerprint
 from ufo_experience.store.selection import RecordFilter
 
 KEPT = 100  # changes that can be taken back
 DONE = {"approve": "approved", "quarantine": "quarantined", "remove": "removed", "merge": "merged"}
-SUPERSEDES = "supersedes "
 
 
 @dataclass(frozen=True)
@@ -169,12 +168,6 @@ def difference(old: Experience, new: Experience) -> list[tuple[str, str]]:
     marks = {"  ": "kept", "- ": "gone", "+ ": "new"}
     lines = difflib.ndiff(told(old), told(new))
     return [(marks[line[:2]], line[2:]) for line in lines if line[:2] in marks]
-
-
-def superseded(one: Experience) -> str | None:
-    """The id of the record that this one stands in place of."""
-    found = [note.removeprefix(SUPERSEDES) for note in one.provenance.notes if note.startswith(SUPERSEDES)]
-    return found[-1] if found else None
 
 
 def seen_now(one: Experience) -> str:

@@ -18,7 +18,7 @@ from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.prompt.audit import FILE, AuditLog
 from ufo_experience.request import application_key
 from ufo_experience.review import plots
-from ufo_experience.review.actions import seen_now, superseded
+from ufo_experience.review.actions import difference, seen_now
 from ufo_experience.review.rows import RISKY, Filters, RowTable
 from ufo_experience.schema import Experience, Hit, Trust
 from ufo_experience.trust.labels import strange_in
@@ -133,7 +133,7 @@ class Pages:
             "steps": _steps(one),
             "standing": self._standing(one),
             "like": self.table.like(one.id),
-            "supersedes": superseded(one),
+            "change": self._change(one),
             "screenshots": screenshots(one),
             "raw": one.model_dump_json(indent=2),
             "block": block.text,
@@ -159,6 +159,11 @@ class Pages:
             "block": block.text,
             "tokens": block.tokens,
         }
+
+    def _change(self, one: Experience) -> list[tuple[str, str]]:
+        """The lines in which a record differs from the one that it stands in place of, where that is still kept."""
+        old = one.provenance.supersedes
+        return difference(self.memory.get(old), one) if old and old in self.memory.store else []
 
     def _standing(self, one: Experience) -> str:
         """Whether agents are shown this record, as retrieval itself answers for its own task."""
