@@ -451,3 +451,20 @@ def test_a_login_and_the_parts_of_a_name_are_filled_into_their_fields(tmp_path):
     typed = (*new[:3], f"{new[2]}@mail.example", new[3], new[3])
     assert [f'type "{one}" in "{name}"' in text for name, one in zip(names, typed, strict=True)] == [True] * 6
     assert "Not covered: –" in text
+
+
+def test_an_item_is_asked_for_first_by_its_own_name_not_by_that_of_yesterday(tmp_path):
+    """A page called "Delete me" reads like a button that deletes; "Oral history" in its place does not."""
+    task = 'The page "{}" is out of date, stamp it'
+    item = link("Delete me", "Delete me Courses")
+    memory = memory_of(tmp_path, (task.format("Delete me"), [item, click("Stamp")]))
+    first = next(line for line in memory.build_prompt(task.format("Oral history")).text.splitlines() if "1." in line)
+    assert first == '1. click "Oral history" (Hyperlink) in the row of Oral history'
+
+
+def test_what_no_step_serves_of_a_reworded_request_is_told_without_everyday_words(tmp_path):
+    """ "I would like her to have it" says nothing that a step could do; "tell her" alone does."""
+    memory = memory_of(tmp_path, TKENT)
+    asked = "Please put mlopez in the Editors group. I would like her to have it, and then notify the whole board."
+    assert "Not covered: notify, whole, board\n" in memory.build_prompt(asked).text
+    assert "Not covered: tell\n" in memory.build_prompt("Please put mlopez in the Editors group, and tell her.").text

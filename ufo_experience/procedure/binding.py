@@ -14,13 +14,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ufo_experience.controls import bare
+from ufo_experience.procedure.acts import needs_consent
 from ufo_experience.procedure.pairing import AUXILIARIES, SMALL, abbreviates, beside_values, says, stems_of
 from ufo_experience.procedure.runs import Agreed
 from ufo_experience.procedure.steps import TEXT_KEYS, LookedUp, ProcedureStep, Source, Target, texts_of
 from ufo_experience.procedure.values import Values
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.slot_types import slot_type
-from ufo_experience.request import holds
+from ufo_experience.request import holds, stem
+from ufo_experience.retrieve.features import COMMON
 
 _ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # what stands there belongs to one task
 _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
@@ -151,7 +153,8 @@ class Binding:
         if first:
             whole = bare(target.name) in self._values.all or PLACEHOLDER.fullmatch(target.name.strip())
             if whole or (not missing and _is_labelled(name, first)):
-                return replace(step, target=replace(target, name=name))
+                asks = step.ask_first and needs_consent(step.action, name, step.role)
+                return replace(step, target=replace(target, name=name), ask_first=asks)
             return replace(step, target=replace(target, name=first), item_of=first)
         if step.row_of and step.role and not self._agreed[place].confirmed and not _LABEL.fullmatch(target.name):
             return replace(step, item_of=step.row_of, row_of="", target=replace(target, name=""))
@@ -248,7 +251,12 @@ class Binding:
             for part in _AND.split(self._values.new.text)
         ]
         other = [part for part in parts if part and 2 * sum(one.casefold() in unsaid for one in part) >= len(part)]
-        return [word for part in other for word in part if word.casefold() in unsaid]
+        return [word for part in other for word in _telling([one for one in part if one.casefold() in unsaid])]
+
+
+def _telling(words: Sequence[str]) -> Sequence[str]:
+    """Without everyday words ("I would like"), unless there are no others ("tell her")."""
+    return [word for word in words if stem(word.casefold()) not in COMMON] or words
 
 
 def _may_be_a_name(value: str) -> bool:
