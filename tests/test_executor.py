@@ -140,6 +140,12 @@ def test_a_control_of_a_new_name_in_the_same_place_is_used_and_the_way_is_stored
     assert (again.reached, again.healed) == (True, 0)
 
 
+def test_a_button_that_says_another_deed_in_the_same_place_is_not_taken_for_the_one_that_stood_there(memory):
+    """Nothing is known of what "Print everything" does."""
+    done = memory.run(NEW, pages := Pages(Remember="Print everything"), ask=yes, check="sent 1")
+    assert (done.reason, done.healed, pages.form["Send"]) == ("target_missing", 0, 0)
+
+
 def test_a_way_whose_healing_a_check_refused_is_not_carried_out_again(memory):
     """One failed heal puts it aside, until it has helped somebody else."""
     first = memory.run(NEW, Pages(Remember="Keep"), ask=yes, check=lambda driver: False)

@@ -463,8 +463,10 @@ def test_an_item_is_asked_for_first_by_its_own_name_not_by_that_of_yesterday(tmp
 
 
 def test_what_no_step_serves_of_a_reworded_request_is_told_without_everyday_words(tmp_path):
-    """ "I would like her to have it" says nothing that a step could do; "tell her" alone does."""
+    """Of "I would like her to have it soon" only "soon" says something; of "tell her", "tell"."""
     memory = memory_of(tmp_path, TKENT)
-    asked = "Please put mlopez in the Editors group. I would like her to have it, and then notify the whole board."
-    assert "Not covered: notify, whole, board\n" in memory.build_prompt(asked).text
-    assert "Not covered: tell\n" in memory.build_prompt("Please put mlopez in the Editors group, and tell her.").text
+    asked = "Please put mlopez in the Translators group. I would like her to have it soon, and then notify the board."
+    assert "Not covered: soon, notify, board\n" in memory.build_prompt(asked).text
+    assert (
+        "Not covered: tell\n" in memory.build_prompt("Please put mlopez in the Translators group, and tell her.").text
+    )

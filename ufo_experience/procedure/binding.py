@@ -239,8 +239,7 @@ class Binding:
         values += [new for new in pairing.added if not holds(told, new)]
         said = stems_of(f"{beside_values(self._values.old)} {told}")
         words = [word for word in pairing.words if not says(word, said)]
-        if not pairing.alike:
-            words = self._of_other_deeds(words, values)
+        words = _telling(words) if pairing.alike else self._of_other_deeds(words, values)
         return tuple(dict.fromkeys([*values, *words]))
 
     def _of_other_deeds(self, words: Sequence[str], values: Sequence[str]) -> list[str]:
@@ -254,7 +253,7 @@ class Binding:
         return [word for part in other for word in _telling([one for one in part if one.casefold() in unsaid])]
 
 
-def _telling(words: Sequence[str]) -> Sequence[str]:
+def _telling(words: list[str]) -> list[str]:
     """Without everyday words ("I would like"), unless there are no others ("tell her")."""
     return [word for word in words if stem(word.casefold()) not in COMMON] or words
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ufo_experience.actions import kind_of
 from ufo_experience.controls import ITEMS, bare, fingerprint, is_fixed
 from ufo_experience.procedure.acts import Act, Reason, Stop, for_a_person, needs_consent, target_of
-from ufo_experience.procedure.pairing import abbreviates
+from ufo_experience.procedure.pairing import abbreviates, is_other_deed
 from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import STAYS, ProcedureStep
 from ufo_experience.request import Request, holds
@@ -152,6 +152,8 @@ def _renamed(step: ProcedureStep, screen: Screen, known: Collection[str]) -> Con
         and _has_neighbours(around, one.place, screen, _SIDES, 3)
     ]
     if len(standing) != 1 or not _may_be_called(standing[0].name, target.name):
+        return miss
+    if step.role == "button" and is_other_deed(standing[0].name, target.name):
         return miss
     return standing[0]
 

@@ -28,6 +28,7 @@ AUXILIARIES = frozenset(
 )
 _ALIKE = 0.5  # of the words of two requests beside their values, before they are laid side by side
 _SAME_MEANING = 0.6  # cosine of two words, from which on one says the other
+_OTHER_DEED = 0.4  # cosine of the likest two words of two labels, below which they do not do the same
 _LONGEST = 4  # words of a value that stands without quotes or capitals
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"  # Thai to Chinese: a sign is a word
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’.-][^\W_{_UNSPACED}]+)*")
@@ -85,6 +86,14 @@ def says(word: str, said: Iterable[str]) -> bool:
     """True when one of the stems `said` is this word, or names the same thing or deed."""
     own, known = stem(word.casefold()), set(said)
     return _names_same(own, known) or any(_likeness(own, one) >= _SAME_MEANING for one in known)
+
+
+def is_other_deed(name: str, before: str) -> bool:
+    """True for labels of known words of which none says the same, as "Print everything" in the place of "Save"."""
+    new, old = stems_of(name), stems_of(before)
+    if any(all(meanings().place(word) is None for word in words) for words in (new, old)):
+        return False
+    return not any(_names_same(word, {*old}) or any(_likeness(word, one) >= _OTHER_DEED for one in old) for word in new)
 
 
 def stems_of(text: str) -> frozenset[str]:
