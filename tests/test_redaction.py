@@ -277,4 +277,4 @@ def test_redacting_a_stored_record_again_changes_nothing(memory, tmp_path):
     with ExperienceMemory.open(tmp_path / "other", embedder="hashing") as other:
         other.import_json(memory.export_json())
         again = other.get(one.id)
-    assert (again.state, again.action) == (one.state, one.action)
+    assert (again.state, again.action, again.slots) == (one.state, one.action, one.slots)

@@ -55,12 +55,17 @@ def redact_json(value: Any, *, secret: bool = False) -> Any:
     What a sentence introduces is left to the gate of the record: it knows where else in the record it stands.
     """
     if isinstance(value, Mapping):
-        return {_by_shape(str(key)): redact_json(item, secret=is_secret_name(str(key))) for key, item in value.items()}
+        return {_by_shape(str(key)): redact_json(item, secret=_names_secret(str(key))) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [redact_json(item, secret=secret) for item in value]
     if isinstance(value, str):
         return SECRET if secret and value and not PLACEHOLDER.fullmatch(value) else _by_shape(value)
     return value
+
+
+def _names_secret(key: str) -> bool:
+    """True for a name such as `password`; not for that of a slot (`secret:1`), which holds the kind of the secret."""
+    return is_secret_name(key) and not PLACEHOLDER.fullmatch(f"{{{{{key}}}}}")
 
 
 def _by_shape(text: str) -> str:
