@@ -43,6 +43,19 @@ def test_the_same_task_in_other_words_or_with_other_values_is_served(memory, tas
 
 
 @pytest.mark.parametrize(
+    ("stored", "asked"),
+    [
+        ("查看订单物流", "申请退款"),
+        ("Lösche den Kundenstamm", "Drucke den Kundenstamm"),
+        ("Lock tkent out", "Lock everything out"),
+    ],
+)
+def test_words_of_a_language_that_is_not_known_are_no_values(tmp_path, stored, asked):
+    memory = memory_of(tmp_path / "db", a_record_of(stored))
+    assert tasks(memory.retrieve(asked, threshold=0.97)) == []
+
+
+@pytest.mark.parametrize(
     ("task", "served"),
     [
         ("Give the user mlopez the role manager", True),

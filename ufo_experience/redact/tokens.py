@@ -155,6 +155,12 @@ def is_iban(text: str) -> bool:
     return int("".join(str(int(c, 36)) for c in compact[4:] + compact[:4])) % 97 == 1
 
 
+def is_dni(text: str) -> bool:
+    """A Spanish number of a person: its letter stands for the remainder modulo 23."""
+    number = text[:-1].rstrip("-").translate(str.maketrans("XYZ", "012"))
+    return "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] == text[-1]
+
+
 def is_jwt(text: str) -> bool:
     """The first of three parts decodes to a JSON header that names an algorithm."""
     header = text.split(".", 1)[0]
@@ -178,4 +184,5 @@ CHECKS: dict[str, Callable[[str], bool]] = {
     "card": is_card,
     "iban": is_iban,
     "jwt": is_jwt,
+    "dni": is_dni,
 }

@@ -28,7 +28,7 @@ from ufo_experience.retrieve.on_screen import OnScreen, among_equals
 from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.retrieve.score import NAMES, THRESHOLD, scored
 from ufo_experience.retrieve.structured import FieldWeights, outcome_quality, rank_score, recency, similarity
-from ufo_experience.retrieve.tasks import SAME_TASK, are_values, other_words, task_key
+from ufo_experience.retrieve.tasks import SAME_TASK, is_same_but_for_values, other_words, task_key
 from ufo_experience.retrieve.wordings import lifted
 from ufo_experience.schema import Experience, Hit, State, Trust
 from ufo_experience.trust.policy import HIDE_AFTER, TrustPolicy
@@ -254,9 +254,9 @@ class _Answer:
         """A request that differs from a stored one only in words that its run typed or chose is the same task."""
         if one.raw >= self._threshold or one.opposite is not None:
             return one
-        words = other_words(Request.parse(self._request.text, one.row.application), one.row.request)
-        record = self._record(one) if words else None
-        if words is None or record is None or not are_values(words, record):
+        asked, stored = Request.parse(self._request.text, one.row.application), one.row.request
+        record = self._record(one) if other_words(asked, stored) else None
+        if record is None or not is_same_but_for_values(asked, stored, record):
             return one
         return replace(one, score=SAME_TASK * usage_factor(one.row), raw=SAME_TASK)
 

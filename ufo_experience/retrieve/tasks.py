@@ -34,13 +34,18 @@ def task_key(request: Request) -> str:
     >>> task_key(Request.parse("Lock tkent out")) == task_key(Request.parse("Lock mlopez out"))
     True
     """
-    said = request.masked
-    words = _WORD.findall(said)
-    may_be = words[_is_verb(request, words) :]
-    odd = {word for word in may_be if word[0] != "<" and word.isascii() and is_odd(word)}
-    if 0 < len(odd) <= _MOST_ODD * len(words):
+    said, odd = request.masked, _odd_words(request)
+    if odd:
         said = _NAMES.sub("<name>", _WORD.sub(lambda word: "<name>" if word[0] in odd else word[0], said))
     return content_id([application_key(request.application), said])[:16]
+
+
+def _odd_words(request: Request) -> frozenset[str]:
+    """The words of a request that are values though nothing marks them; none in a language that is not known."""
+    words = _WORD.findall(request.masked)
+    may_be = words[_is_verb(request, words) :]
+    odd = frozenset(word for word in may_be if word[0] != "<" and word.isascii() and is_odd(word))
+    return odd if len(odd) <= _MOST_ODD * len(words) else frozenset()
 
 
 def _is_verb(request: Request, words: Sequence[str]) -> bool:
@@ -54,31 +59,43 @@ def is_odd(word: str) -> bool:
     return len(own) > 2 and not thesaurus().is_known(own) and meanings().place(own) is None
 
 
-def other_words(asked: Request, stored: Request) -> list[str] | None:
-    """The words of a stored request in whose place others stand in one that is else the same; None where it is not.
+def other_words(asked: Request, stored: Request) -> list[tuple[str, str]] | None:
+    """The words of a stored request, and those in their place in one that is else the same; None where it is not.
 
     >>> other_words(Request.parse("Give tkent the role editor"), Request.parse("Give tkent the role guest"))
-    ['guest']
+    [('guest', 'editor')]
     """
     new, old = _WORD.findall(asked.masked), _WORD.findall(stored.masked)
     found = []
+    if set(old).isdisjoint(new):
+        return None
     for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "replace" and j - i == m - k <= _MOST_WORDS and SKIPPED.isdisjoint(new[k:m]):
-            found.append(" ".join(old[i:j]))
+            found.append((" ".join(old[i:j]), " ".join(new[k:m])))
         elif kind != "equal":
             return None
     return found
 
 
-def are_values(words: Sequence[str], run: Experience) -> bool:
-    """True where a run typed or chose each of the words, or took an item called so."""
+def is_same_but_for_values(asked: Request, stored: Request, run: Experience) -> bool:
+    """True for requests that differ only in words that the run typed or chose, or that are odd on either side."""
+    pairs = other_words(asked, stored)
+    if not pairs:
+        return False
+    said, odd = _said_in(run), _odd_words(stored)
+    odd_now = _odd_words(asked) | {"<name>"}
+    return all(old in said or (odd.issuperset(old.split()) and odd_now.issuperset(new.split())) for old, new in pairs)
+
+
+def _said_in(run: Experience) -> set[str]:
+    """What a run typed or chose, and the items it took."""
     said = {text.casefold() for step in run.action.steps for text in _values_of(step)}
     request = (run.state.request or run.state.task).casefold().split()
     for kind in run.slots.values():
         told = SLOT_TYPE.fullmatch(kind)
         if told is not None and told["first"]:
             said.add(" ".join(request[int(told["first"]) - 1 : int(told["last"] or told["first"])]).strip(".,;!?"))
-    return all(word in said or all(map(is_odd, word.split())) for word in words)
+    return said
 
 
 def _values_of(step: Step) -> Iterator[str]:
