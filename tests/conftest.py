@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import re
@@ -67,6 +68,14 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.getbasetemp() / f"{next(_FOLDERS)}-{re.sub(r'[^a-z_]', '', request.node.name)[:30]}"
     folder.mkdir(mode=0o700)
     return folder
+
+
+def link_or_skip(link: Path, target: Path) -> None:
+    """Make a link, or skip the test where the system makes none: Windows asks for a right, Wine only says it did."""
+    with contextlib.suppress(OSError):
+        link.symlink_to(target, target_is_directory=target.is_dir())
+    if not link.is_symlink():
+        pytest.skip("links cannot be made here")
 
 
 @pytest.fixture(scope="session")

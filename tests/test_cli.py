@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import zipfile
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.builders import a_record_of, memory_of
-from tests.cli_runner import Cli, commands
+from tests.cli_runner import ENV, Cli, commands
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.app import telling_what_was_kept
 from ufo_experience.cli.console import Console, _columns_that_fit
 from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import RefusedError
 from ufo_experience.schema import Trust
+from ufo_experience.store.location import quoted
 
 
 @pytest.fixture(scope="module")
@@ -457,6 +460,42 @@ def test_nothing_found_explains_itself(filled, cli):
     assert (held["why"], held["application"]) == ("unproven", "SystemSettings.exe")
     assert "would show it" in filled("prompt", "Turn Bluetooth on", "--max-tokens", "20").stderr
     assert "ufo-experience ingest PATH --db nowhere" in cli("list", "--db", "nowhere", code=65).stderr
+
+
+def test_json_is_whole_in_every_encoding():
+    """Windows gives a pipe the code page of the country; what reads it need not know which."""
+    said = {"task": "Zoë, 中文, 😀, Привет"}
+    for encoding, as_it_is in (("utf-8", True), ("cp1251", False), ("ascii", False)):
+        out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        Console(as_json=True, out=out).answer(said, "")
+        written = out.detach().getvalue()
+        assert (json.loads(written), "Zoë".encode() in written) == (said, as_it_is)
+
+
+def test_a_reader_that_has_gone_is_no_error(filled):
+    """Such as `| more` that was left."""
+    command = [sys.executable, "-m", "ufo_experience", "list"]
+    with subprocess.Popen(command, cwd=filled.folder, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
+        done.stdout.close()
+        assert (done.stderr.read(), done.wait()) == (b"", 0)
+
+
+@pytest.mark.parametrize(
+    ("system", "location", "shown"),
+    [
+        ("posix", "/home/me/my db", "'/home/me/my db'"),
+        ("nt", r"C:\Users\me\db", r"C:\Users\me\db"),
+        ("nt", r"C:\my db", r'"C:\my db"'),
+        ("nt", "C:\\my db\\", r'"C:\my db\\"'),
+        ("nt", "postgresql://me@db/x?a=1&b=2", '"postgresql://me@db/x?a=1&b=2"'),
+    ],
+)
+def test_a_location_is_quoted_for_the_shell_of_the_system(monkeypatch, system, location, shown):
+    """What is copied is what was meant; the shells of Windows know no apostrophes, or keep them."""
+    monkeypatch.setattr("ufo_experience.store.location.os.name", system)
+    quoted_so = quoted(location)
+    monkeypatch.undo()
+    assert quoted_so == shown
 
 
 def test_commands_to_copy_name_the_store_that_was_named(filled):

@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 pytest.importorskip("starlette", reason="the extra `web` is not installed")
+pytest.importorskip("jinja2", reason="the extra `web` is not installed")
 
 from mcp.client import Client
 from starlette.testclient import TestClient

@@ -14,6 +14,7 @@ import pytest
 from tests.builders import a_record_of, memory_of
 from ufo_experience import redact_text
 
+CLOCK_S = 0.002 if os.name == "posix" else 0.016  # no smaller time is told apart: on Windows one tick
 HOSTILE = (
     "a",
     "0",
@@ -45,7 +46,7 @@ def test_no_text_costs_more_than_in_proportion_to_its_length(seed):
 
     redact_text(seed)  # the data is read, the patterns are compiled
     least = min(cost(2_000 + n) for n in range(3))
-    assert min(cost(8_000 + n) for n in range(3)) < 10 * max(least, 0.002)
+    assert min(cost(8_000 + n) for n in range(3)) < 10 * max(least, CLOCK_S)
 
 
 def _held_by_caches(word: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,8 @@ def test_a_damaged_index_costs_no_answer(memory, tmp_path):
     """The records are the truth: hits are the same after the index is destroyed."""
     before = [hit.experience.id for hit in memory.retrieve("Turn Bluetooth on")]
     for file in (tmp_path / "db" / ".index").iterdir():
-        file.write_bytes(b"rot")
+        with suppress(OSError):  # Windows guards what a process has mapped
+            file.write_bytes(b"rot")
     after = open_memory(tmp_path / "db").retrieve("Turn Bluetooth on")
     assert [hit.experience.id for hit in after] == before
 

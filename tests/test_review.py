@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("starlette", reason="the extra `web` is not installed")
+pytest.importorskip("jinja2", reason="the extra `web` is not installed")
 
 from starlette.testclient import TestClient
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import link_or_skip
 from ufo_experience import read_traces
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import UNKNOWN_TASK, Trajectory
@@ -207,7 +208,7 @@ def test_yaml_that_is_not_safe_is_refused_with_its_place(tmp_path: Path, change:
 
 def test_an_alias_bomb_is_refused_in_little_time_and_memory(data_folder: Path) -> None:
     """In a process of its own: two seconds of processor time and 100 MB beyond the imports are its limits."""
-    pytest.importorskip("resource")
+    pytest.importorskip("resource", reason="POSIX counts of memory")
     code = (
         "import resource, sys, time\n"
         "from ufo_experience.traces import read_traces, ReadReport\n"
@@ -485,11 +486,8 @@ def test_links_in_a_tree_are_not_followed(tmp_path: Path) -> None:
     outside = save(tmp_path / "outside" / "t.json", {"task": "T", "steps": [{"action": "click"}]})
     inside = tmp_path / "inside"
     inside.mkdir()
-    try:
-        (inside / "file.json").symlink_to(outside)
-        (inside / "folder").symlink_to(outside.parent, target_is_directory=True)
-    except OSError:
-        pytest.skip("links cannot be made here")
+    link_or_skip(inside / "file.json", outside)
+    link_or_skip(inside / "folder", outside.parent)
     report = ReadReport()
     assert list(read_traces(inside, report=report)) == []
     assert [Path(source).name for source, _ in report.skipped] == ["file.json", "folder"]

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ufo_experience
-from tests.conftest import DATA
+from tests.conftest import DATA, link_or_skip
 from ufo_experience import read_traces
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Step, Trajectory
@@ -403,14 +403,6 @@ def test_logs_that_are_links_are_not_followed(tmp_path: Path) -> None:
     report = ReadReport()
     assert {t.outcome.success for t in read_traces(folder, report=report)} == {None}
     assert [problem.code for problem in report.problems] == ["E_LINK"]
-
-
-def link_or_skip(link: Path, target: Path) -> None:
-    """Make a link, or skip the test where the system does not let us."""
-    try:
-        link.symlink_to(target)
-    except OSError:
-        pytest.skip("links cannot be made here")
 
 
 def test_records_of_no_known_release_are_reported_with_their_keys(tmp_path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import random
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.builders import a_record, memory_of
 from ufo_experience import Experience, ExperienceMemory, Trust
+from ufo_experience.prompt.audit import AuditLog
 from ufo_experience.schema import Usage
 
 THINGS = "report invoice letter table slide photo calendar contact playlist map".split()
@@ -256,6 +258,17 @@ def test_a_disk_that_takes_no_audit_row_costs_no_answer(tmp_path, caplog):
     hits = memory.retrieve("rename the invoice", threshold=0.05)
     assert memory.build_prompt("rename the invoice", hits).ids
     assert "not in the audit log" in caplog.text
+
+
+def test_what_is_noted_at_once_is_noted_whole(tmp_path):
+    """Each row is one line, ended as on every system, whoever else appends to the log."""
+    path = tmp_path / "audit.jsonl"
+    with ThreadPoolExecutor(4) as threads:
+        list(
+            threads.map(lambda number: AuditLog(path).change("me", "x" * 500 * (number % 9), [str(number)]), range(200))
+        )
+    assert sorted(int(row["ids"][0]) for row in AuditLog(path).rows()) == list(range(200))
+    assert b"\r" not in path.read_bytes()
 
 
 def test_the_audit_log_does_not_grow_without_end(tmp_path):

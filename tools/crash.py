@@ -15,7 +15,6 @@ import json
 import logging
 import os
 import random
-import resource
 import shutil
 import signal
 import sys
@@ -343,6 +342,8 @@ def _forked(act: Callable[[], object]) -> int:
 
 def _on_a_full_disk(folder: Path) -> None:
     """No file may grow beyond some bytes: learning ends with a typed error, questions are answered."""
+    import resource  # not there on Windows, where the rest of this module can be imported
+
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
     with open_memory(folder) as memory:

@@ -25,6 +25,7 @@ import asyncio
 import json
 import os
 import queue
+import re
 import shlex
 import subprocess
 import threading
@@ -57,12 +58,13 @@ def external_agent(command: str, timeout: float) -> MakeAgent:
         UsageError: the command is empty or its quotes do not match.
     """
     try:
-        words = shlex.split(command, posix=os.name == "posix")
+        words = shlex.split(command, posix=os.name == "posix")  # on Windows "\\" is no escape, and the quotes stay
     except ValueError as error:
         raise UsageError(f"exec: {error} in {command!r}") from error
     if not words:
         raise UsageError("exec: needs a command, such as exec:'python my_agent.py'")
-    return partial(ExternalAgent, command=words, timeout=timeout)
+    bare = words if os.name == "posix" else [re.sub(r"^(['\"])(.*)\1$", r"\2", word) for word in words]
+    return partial(ExternalAgent, command=bare, timeout=timeout)
 
 
 class Line:
@@ -254,7 +256,7 @@ class ExternalAgent:
         if self._line is None:
             self._line = Line(self._command, self._timeout)
         asked = json.dumps(message, ensure_ascii=False)
-        answer = self._line.ask(asked)
+        answer = self._line.ask(json.dumps(message))  # ASCII: a process of Windows may read another encoding
         self._workplace.meter.asked(asked, answer)
         observation = self._workplace.observation
         ways = ways_in(turn.ahead)

@@ -6,6 +6,8 @@ Colours only where stdout is a terminal and `NO_COLOR` is not set.
 
 from __future__ import annotations
 
+import codecs
+import errno
 import io
 import json
 import os
@@ -14,10 +16,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from shlex import quote
 from typing import Any, TextIO
 
 from ufo_experience.errors import ExperienceError, NotFoundError, RefusedError, StorageError
+from ufo_experience.store.location import quoted
 
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
@@ -68,10 +70,15 @@ class Console:
 
     def answer(self, data: Mapping[str, Any], text: str) -> None:
         """The result of a command: `data` as JSON, or `text`; without control characters, also through a pipe."""
-        shown = json.dumps(data, ensure_ascii=False, default=str) if self.as_json else text
+        shown = self._json(data) if self.as_json else text
         with self._writing():
             self._out.write(printable(shown) + "\n")
             self._out.flush()  # now: at the end of the program nobody is told that the disk was full
+
+    def _json(self, data: Mapping[str, Any]) -> str:
+        """JSON that any program reads: text as it is in UTF-8, as escapes where the pipe is of another encoding."""
+        utf_8 = codecs.lookup(getattr(self._out, "encoding", None) or "utf-8").name == "utf-8"
+        return json.dumps(data, ensure_ascii=not utf_8, default=str)
 
     def answer_table(self, data: Mapping[str, Any], headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Rows as a table, coloured on a terminal."""
@@ -100,11 +107,10 @@ class Console:
         """Turn a result that could not be written into a `StorageError`; a reader that has gone needs none."""
         try:
             yield
-        except BrokenPipeError:
-            _to_nowhere(self._out)
-            raise SystemExit(0) from None
         except OSError as error:
             _to_nowhere(self._out)
+            if isinstance(error, BrokenPipeError) or (os.name == "nt" and error.errno == errno.EINVAL):
+                raise SystemExit(0) from None  # on Windows a pipe without a reader is an invalid argument
             raise StorageError(f"standard output: {error.strerror or error}") from error
 
     @property
@@ -114,7 +120,7 @@ class Console:
 
     def with_store(self, text: str) -> str:
         """Our own words, each command in them with the store that was named: it can be copied."""
-        here = f" --db {quote(self._store)}" if self._store is not None else ""
+        here = f" --db {quoted(self._store)}" if self._store is not None else ""
         return _COMMAND.sub(lambda found: found[0] if "--db" in found[0] else found[0] + here, text)
 
     def note(self, text: str) -> None:

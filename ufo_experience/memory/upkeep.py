@@ -6,7 +6,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 
 from ufo_experience.errors import (
     DataError,
@@ -35,6 +34,7 @@ from ufo_experience.store.exchange import (
     read_export,
 )
 from ufo_experience.store.lessons import Lesson, is_lesson
+from ufo_experience.store.location import quoted
 from ufo_experience.store.selection import (
     ChangeReport,
     RecordFilter,
@@ -126,7 +126,7 @@ class Upkeep:
         """Why what was stored last has no vector, and the command for when that is mended; None when it has."""
         if self._failure is None:
             return None
-        command = f"ufo-experience index --db {quote(self.store.location)}"
+        command = f"ufo-experience index --db {quoted(self.store.location)}"
         return f"stored and found by words, but not embedded: {self._failure}; when that is mended: {command}"
 
     def learn_lessons(self, application: str | None = None) -> list[Lesson]:

@@ -22,14 +22,13 @@ from ufo_experience.redact import redact_text
 from ufo_experience.request import Request
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.schema import Hit
-from ufo_experience.store.files import read_regular, replace_file
+from ufo_experience.store.files import append_at_once, patiently, read_regular, replace_file
 
 FILE = "audit.jsonl"
 MAX_TASK = 300  # characters of a task nothing was known for
 MAX_ROWS = 5_000
 MAX_FILE = 4 << 20  # bytes; then the file becomes `audit.jsonl.1` and a new one begins: 5,000 prompts and more
 MAX_LOG = 2 * MAX_FILE
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
 _log = logging.getLogger(__name__)
 
 
@@ -97,12 +96,8 @@ class AuditLog:
         data = json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         try:
             if self.path.exists() and self.path.stat().st_size + len(data) > MAX_FILE:
-                os.replace(self.path, self._older)
-            handle = os.open(self.path, _APPEND, 0o600)
-            try:
-                os.write(handle, data)
-            finally:
-                os.close(handle)
+                patiently(os.replace, self.path, self._older)
+            append_at_once(self.path, data)
         except OSError as error:
             _log.warning("this is not in the audit log: %s: %s", self.path, error.strerror or error)
 

@@ -184,9 +184,12 @@ class Catalog:
             _log.warning("%s: %s; the index goes on in memory", self.path, error)
             self._connection = self._copied()
             self.in_memory = True
-        else:
-            _log.warning("%s: %s; made anew from the records", self.path, error)
-            self.drop()
+            return
+        _log.warning("%s: %s; made anew from the records", self.path, error)
+        self.drop()
+        if os.path.lexists(self.path):  # another process has it open, and Windows keeps it until that one ends
+            self._connection = self._connected(":memory:")
+            self.in_memory = True
 
     def _copied(self) -> sqlite3.Connection:
         """A copy in memory of what the file holds, as far as it can be read."""

@@ -11,7 +11,15 @@ from pathlib import Path
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem
 from ufo_experience.store.base import StoreReport
-from ufo_experience.store.files import NOT_A_FILE, TEMP, make_folder, read_regular, replace_file, storage_errors
+from ufo_experience.store.files import (
+    NOT_A_FILE,
+    TEMP,
+    make_folder,
+    patiently,
+    read_regular,
+    replace_file,
+    storage_errors,
+)
 from ufo_experience.store.records import SUFFIX
 from ufo_experience.store.watch import EVENTS, MAX_EVENTS_BYTES, RECORDS, Watch
 
@@ -58,7 +66,7 @@ def mend(root: Path, report: StoreReport) -> list[Problem]:
         if problem.line is None and os.path.lexists(path):
             target = _explained(root, path.name, f"{path}\n{problem.code}: {problem.message}")
             with storage_errors(path):
-                os.replace(path, target)
+                patiently(os.replace, path, target)
     for path in _entries(root / RECORDS, temporary=True):
         with storage_errors(path):
             if time.time() - path.lstat().st_mtime > _OLD_S:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -26,7 +27,8 @@ _WINDOWS = os.name == "nt"
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_REPLACE_TRIES, _REPLACE_PAUSE_S = 10, 0.1  # on Windows, where a reader or a scanner holds a file for a moment
+_TRIES, _PAUSE_S = 10, 0.1  # on Windows, where a reader or a scanner holds a file for a moment
+_FAR, _TURN_S = 0x7FFFFFFF, 10.0  # on Windows: the byte that stands for the end of a file, and the wait for it
 
 
 # ---- reading ----
@@ -122,13 +124,13 @@ def write_new(path: Path, data: bytes) -> None:
         if os.path.lexists(path):
             raise FileExistsError(17, "exists already", str(path))
         with _temp(path, [data]) as temp:
-            os.rename(temp, path)
+            patiently(os.rename, temp, path)
 
 
 def replace_file(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Write a file, new or in place of the old one, and sync its folder. Raises `StorageError`."""
     with storage_errors(path), _temp(path, [data] if isinstance(data, bytes) else data) as temp:
-        _patiently_replace(temp, path)
+        patiently(os.replace, temp, path)
     sync_folder(path.parent)
 
 
@@ -150,6 +152,54 @@ def append(path: Path, data: bytes) -> None:
             raise
         finally:
             os.close(handle)
+
+
+def append_at_once(path: Path, data: bytes) -> None:
+    """Append bytes in one step, without a lock of the folder: what others append meanwhile is before or behind them.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    handle = os.open(path, _APPEND, 0o600)
+    try:
+        with _at_the_end(handle):
+            os.write(handle, data)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _at_the_end(handle: int) -> Iterator[None]:
+    """Be the only one at the end of a file: an append of Windows is a seek and then a write."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(handle, _FAR, os.SEEK_SET)
+        until = time.monotonic() + _TURN_S
+        while True:
+            try:
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+                break
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(0.001)
+        try:
+            yield
+        finally:
+            os.lseek(handle, _FAR, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
+    else:
+        yield
+
+
+def patiently(act: Callable[..., None], *paths: Path) -> None:
+    """Move or delete a file; on Windows, where that is refused while somebody reads it, with some tries."""
+    for _ in range(_TRIES - 1 if _WINDOWS else 0):
+        with suppress(PermissionError):
+            return act(*paths)
+        time.sleep(_PAUSE_S)
+    return act(*paths)
 
 
 def make_folder(path: Path) -> None:
@@ -222,14 +272,6 @@ def _write_all(handle: int, data: bytes) -> None:
         rest = rest[os.write(handle, rest) :]
 
 
-def _patiently_replace(temp: Path, path: Path) -> None:
-    for _ in range(_REPLACE_TRIES - 1 if _WINDOWS else 0):
-        with suppress(PermissionError):
-            return os.replace(temp, path)
-        time.sleep(_REPLACE_PAUSE_S)
-    return os.replace(temp, path)
-
-
 # ---- one writer ----
 
 
@@ -247,8 +289,10 @@ def writer_lock(root: Path, timeout: float) -> Iterator[None]:
 
     path = root / LOCK
     with storage_errors(path):
-        if os.path.lexists(path) and (os.lstat(path).st_nlink > 1 or not stat.S_ISREG(os.lstat(path).st_mode)):
-            raise StorageError(f"{path}: not a regular file of its own")
+        with suppress(OSError):  # not there: on Windows its holder deletes it; any other reason stops `acquire`
+            info = os.lstat(path)
+            if info.st_nlink > 1 or not stat.S_ISREG(info.st_mode):
+                raise StorageError(f"{path}: not a regular file of its own")
         lock = FileLock(path, mode=0o600)
         try:
             lock.acquire(timeout=timeout, poll_interval=_POLL_S)

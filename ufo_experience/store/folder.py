@@ -36,6 +36,7 @@ from ufo_experience.store.files import (
     append,
     check_owner,
     make_folder,
+    patiently,
     read_regular,
     replace_file,
     storage_errors,
@@ -305,8 +306,8 @@ class FolderStore(BaseStore):
             self._rewrite_events(wanted, [event("removed", id, reason="purged") for id in sorted(wanted)])
             paths = {*files.values(), *(self.root / row[1] for row in rows)}
             for path in paths:
-                with storage_errors(path):
-                    path.unlink(missing_ok=True)
+                with storage_errors(path), suppress(FileNotFoundError):
+                    patiently(os.unlink, path)
             for folder in {path.parent for path in paths}:
                 sync_folder(folder)
                 with suppress(OSError):  # not empty
@@ -369,7 +370,7 @@ class FolderStore(BaseStore):
     def _move(self, path: Path, target: Path) -> None:
         make_folder(target.parent)
         with storage_errors(path):
-            os.replace(path, target)
+            patiently(os.replace, path, target)
         sync_folder(target.parent)
         sync_folder(path.parent)
 

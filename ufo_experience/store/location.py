@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import shlex
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,8 +20,17 @@ _NETWORK = ("nfs", "cifs", "smb", "afs", "beegfs", "ceph", "dav", "gluster", "gp
 _NETWORK_FUSE = ("sshfs", "rclone", "s3fs", "gcsfuse", "glusterfs", "davfs", "onedriver")
 _SYNCED = ("onedrive", "dropbox", "google drive", "googledrive", "icloud", "iclouddrive", "com~apple~clouddocs")
 _ONE_DRIVE = ("OneDrive", "OneDriveConsumer", "OneDriveCommercial")
+_PLAIN = re.compile(r"[\w:/\\.~+-]+")  # needs no quotes in a shell of Windows
 _MOUNTS = Path("/proc/self/mountinfo")
 _log = logging.getLogger(__name__)
+
+
+def quoted(location: str) -> str:
+    """A location as a shell of this system takes it, in a command to copy."""
+    if os.name != "nt":
+        return shlex.quote(location)
+    end = "\\" * (len(location) - len(location.rstrip("\\")))  # else the last one would belong to the quote
+    return location if _PLAIN.fullmatch(location) else f'"{location}{end}"'
 
 
 def check_writable(folder: Path, allowed: bool) -> None:

@@ -119,7 +119,7 @@ class Watch:
         with os.scandir(records) if records.is_dir() else nullcontext(()) as entries:
             for one in entries:
                 if one.is_dir(follow_symlinks=False):
-                    folders[f"{RECORDS}/{one.name}"] = one.stat(follow_symlinks=False).st_mtime_ns
+                    folders[f"{RECORDS}/{one.name}"] = os.lstat(one).st_mtime_ns
         return Look(events, folders)
 
     def _take_in(self, db: sqlite3.Connection, look: Look, everything: bool) -> None:
@@ -140,7 +140,7 @@ class Watch:
         """Read the files of a folder that are new, or others than before. False when one of them cannot be read."""
         with os.scandir(self._root / folder) as entries:
             files = {f"{folder}/{one.name}": one for one in entries if one.name.endswith(SUFFIX)}
-            there = {path: _place(path, one.stat(follow_symlinks=False)) for path, one in files.items()}
+            there = {path: _place(path, os.lstat(one)) for path, one in files.items()}
         known = _places_in(db, folder)
         _gone(db, known.keys() - there.keys(), change)
         new = sorted(path for path, place in there.items() if known.get(path) != place)
