@@ -115,8 +115,8 @@ def by_page(memory: ExperienceMemory, asked: Sequence[tuple[str, str]]) -> list[
             unescape(re.sub(r" *<.*", "", head)): body
             for head, body in re.findall(r"<h2>(.*?)</h2>(.*?)(?=<h2>|</main>)", page, re.DOTALL)
         }
-        served = sections["Why: served"] + sections.get("Shown as tried and failed", "")
-        reason = re.search(r"<p>Nothing: (.*?)\.</p>", sections["Why: served"], re.DOTALL)
+        served = sections["Served"] + sections.get("Shown as tried and failed", "")
+        reason = re.search(r"<p>Nothing: (.*?)\.</p>", sections["Served"], re.DOTALL)
         block = re.search(r"<pre[^>]*>(.*?)</pre>", sections["What the agent is told"], re.DOTALL)
         answers.append(
             (

@@ -64,6 +64,16 @@ def waiting(memory: ExperienceMemory) -> Any:
     return next(one for one in memory.list() if one.trust.value == "observed")
 
 
+def undo(client: TestClient, done: Any) -> Any:
+    """Take back the change that this answer says was made."""
+    return post(client, "/undo", {"change": done.headers["location"].partition("did=")[2], "back": "/queue"})
+
+
+def shown_of(client: TestClient, q: str) -> list[str]:
+    """The tasks that the list shows for a search line, in their order."""
+    return re.findall(r'class="task"[^>]*>([^<]+)<', unescape(client.get("/experiences", params={"q": q}).text))
+
+
 def seen(client: TestClient, id: str) -> str:
     """What the page says the record is: the value its form sends."""
     return re.search(rf'value="({id}:[0-9a-f]{{64}})"', client.get(f"/experience/{id}").text)[1]
@@ -256,7 +266,7 @@ def test_an_empty_store_says_what_to_do_next(tmp_path, path):
     assert path == "/health" or 'class="empty"' in answer.text
 
 
-@pytest.mark.parametrize(("job", "told"), [("verify", "Damaged</dt><dd>0"), ("rebuild", ", 2 records")])
+@pytest.mark.parametrize(("job", "told"), [("verify", "Damaged</dt><dd>0"), ("rebuild", "Done: 2 records are in line")])
 def test_long_work_runs_beside_the_page_and_tells_its_result(memory, job, told):
     """The health page is asked again until it says what came of it."""
     client = client_of(memory)
@@ -317,8 +327,10 @@ def test_a_record_says_whether_agents_are_shown_it(memory):
     """As retrieval answers, not as its trust sounds."""
     client = client_of(memory)
     told = {one.trust.value: client.get(f"/experience/{one.id}").text for one in memory.list()}
-    assert "not shown: unproven" in told["observed"]
+    assert "not shown: nobody has said that it worked" in told["observed"]
+    assert "What an agent would get if it were approved" in told["observed"]
     assert "shown to agents that are asked this" in told["verified"]
+    assert "What an agent gets" in told["verified"]
 
 
 def test_the_overview_begins_with_the_one_thing_to_do(memory):
@@ -359,8 +371,10 @@ def test_names_of_one_application_are_counted_together(memory):
     """Of process and product, by the one a person would say."""
     memory.remember("Insert a picture", STEPS, application="WINWORD.EXE")
     text = client_of(memory).get("/").text
-    assert "<span>Word</span>" in text
-    assert "WINWORD" not in text
+    assert text.count(">Word</a>") == 1
+    assert (
+        "WINWORD" not in text + client_of(memory).get("/experiences").text + client_of(memory).get("/procedures").text
+    )
 
 
 def test_a_step_is_mended_by_hand(memory):
@@ -377,8 +391,9 @@ def test_a_step_is_mended_by_hand(memory):
 def test_a_task_is_tried_with_what_is_held_back_and_why(memory):
     """The record that waits is named, with its reason."""
     text = client_of(memory).get("/try?task=Insert+a+table+into+the+document").text
-    assert "Held back" in text
-    assert "unproven" in text
+    assert "what fits is held back, see below" in text
+    assert "nobody has said that it worked" in text
+    assert "ufo-experience approve" not in text
 
 
 def test_what_could_not_be_answered_is_what_to_teach_next(memory):
@@ -397,7 +412,214 @@ def test_hidden_characters_are_shown_as_escapes(memory):
     assert "\x1b" not in text
 
 
+def test_the_overview_tells_what_waits_from_what_is_in_use(memory):
+    """One number for one thing: what agents are shown already does not wait, on no page."""
+    send = [{"action": "click", "control": "Send", "control_type": "Button"}]
+    memory.remember("Send the report", send, success=True, application="Outlook", judge="user")
+    client = client_of(memory)
+    text = client.get("/").text
+    assert "<strong>1</strong> to decide on" in text
+    assert "<strong>1</strong> in use to look at" in text
+    assert shown_of(client, "is:waiting") == ["Insert a table into the document"]
+
+
+def test_a_search_shows_what_holds_the_words_first_and_says_which_is_only_near(memory):
+    """Words of controls count as those of the task do."""
+    memory.remember("Write to Jane", [{**STEPS[0], "control": "New Email"}], application="Outlook")
+    memory.remember("Insert a table below the text", STEPS, success=True, application="Word", judge="user")
+    assert shown_of(client_of(memory), "new email")[0] == "Write to Jane"
+    page = unescape(client_of(memory).get("/experiences", params={"q": "insert table into"}).text)
+    assert "1 record with these words" in page
+    held, _, near = page.partition("Near, without all of the words")
+    assert "Insert a table into the document" in held
+    assert "Insert a table below the text" in near
+
+
+def test_a_word_that_no_record_holds_is_answered_with_one_that_is_spelled_like_it(memory):
+    page = client_of(memory).get("/experiences?q=documnet").text
+    assert 'did you mean <a href="/experiences?q=document">' in page
+
+
+@pytest.mark.parametrize("line", ["format:ufo", "format:ufo-v2"])
+def test_a_format_is_all_of_its_versions(memory, line):
+    """As on the command line."""
+    one = memory.list()[0]
+    old = one.model_copy(update={"id": "f" * 32, "provenance": one.provenance.model_copy(update={"format": "ufo-v2"})})
+    memory.store.add([old])
+    assert len(shown_of(client_of(memory), line)) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("is:foo", "is:foo is no filter; there is is:success"),
+        ("trust:bogus", "trust:bogus is no filter; there is trust:quarantined"),
+        ("since:abc", "since:abc is no filter; there is since:7"),
+        ("app:", "app: is no filter"),
+        ("app:Wrod", "no record is of application 'Wrod'; did you mean Word?"),
+        ("format:none", "no record is of format 'none'; there are"),
+    ],
+)
+def test_a_filter_that_is_none_is_answered_with_those_there_are(memory, line, told):
+    """It is not searched for as a word."""
+    page = unescape(client_of(memory).get("/experiences", params={"q": line}).text)
+    assert told in page
+    assert 'class="records"' not in page
+
+
+def test_an_application_nobody_recorded_is_answered_with_one_spelled_like_it(memory):
+    page = unescape(client_of(memory).get("/try?task=Turn+on+the+night+light&application=Setings").text)
+    assert "did you mean Settings?" in page
+
+
+def test_every_page_names_the_same_judge(memory):
+    """As procedures and the command line do."""
+    (one,) = (one for one in memory.list() if one.trust.value == "verified")
+    memory.judge(one.id, success=True, judge="model")
+    assert "<dt>Judged by</dt><dd>model" in client_of(memory).get(f"/experience/{one.id}").text
+    assert "<dt>Judged by</dt><dd>nobody" in client_of(memory).get(f"/experience/{waiting(memory).id}").text
+
+
+def test_only_a_step_that_is_asked_before_is_said_to_be(memory):
+    """An address is looked at; nobody asks before it."""
+    steps = [{"action": "click", "control": "jane@example.com", "control_type": "Button"}]
+    memory.remember("Pick the sender", steps, success=True, application="Outlook", judge="user")
+    send = [{"action": "click", "control": "Send", "control_type": "Button"}]
+    memory.remember("Mail the report", send, success=True, application="Outlook", judge="user")
+    client = client_of(memory)
+    address, asks = (
+        client.get(f"/experience/{one.id}").text for one in sorted(memory.list(), key=lambda one: one.state.request)
+        if one.state.application == "Outlook"
+    )  # fmt: skip
+    assert "Asks first" in address
+    assert "ask first</span>" in address
+    assert "Asks first" not in asks
+    assert '<span class="tag risk">address</span>' in asks
+
+
+def test_a_record_is_read_as_an_agent_reads_it_with_what_was_not_kept(memory):
+    """The words of the log are folded; that what was typed is open is said."""
+    typed = {"action_type": "set_edit_text", "target_control": {"name": "Console", "type": "Edit"}}
+    memory.remember("Run the clean-up", [{**typed, "parameters": {"text": "rm -rf build"}}], application="Terminal")
+    id = next(one.id for one in memory.list() if one.state.request.startswith("Run"))
+    for page in ("/queue", f"/experience/{id}"):
+        text = unescape(client_of(memory).get(page).text).partition("Run the clean-up</")[2]
+        assert text.index('type … in "Console" (Edit)') < text.index("As it was recorded") < text.index("set_edit_text")
+        assert re.search(r'type … in "Console" \(Edit\).*you decide', text)
+
+
 # ------------------------------------------------------------------ what a change is bound to
+
+
+def test_an_import_that_was_looked_at_and_taken_back_waits_again(memory, tmp_path):
+    """Undo leaves nothing said; what somebody set aside before stays set aside."""
+    (tmp_path / "export.json").write_text(memory.export_json(), encoding="utf-8")
+    there = ExperienceMemory.open(tmp_path / "there", embedder="hashing")
+    there.import_(tmp_path / "export.json")
+    client = client_of(there)
+    (id, other) = (one.id for one in there.list())
+    for verb in ("approve", "quarantine"):
+        undo(client, post(client, "/change", {"record": seen(client, id), "do": verb, "back": "/queue"}))
+        assert there.get(id).trust.value == "quarantined"
+        assert len(shown_of(client, "is:waiting")) == 2
+    post(client, "/change", {"record": seen(client, other), "do": "quarantine"})
+    undo(client, post(client, "/change", {"record": seen(client, other), "do": "approve"}))
+    assert len(shown_of(client, "is:waiting")) == 1
+
+
+@pytest.mark.parametrize(("verb", "success"), [("worked", True), ("failed", False)])
+def test_a_person_says_how_a_run_ended_and_takes_it_back(memory, verb, success):
+    """Then it is judged by a user; nothing is said of it after the undo."""
+    client, record = client_of(memory), waiting(memory)
+    assert f'value="{verb}"' in client.get("/queue").text
+    done = post(client, "/change", {"do": verb, "record": seen(client, record.id), "back": "/queue"})
+    judged = memory.get(record.id)
+    assert (judged.outcome.success, judged.outcome.judge, judged.trust.value) == (success, "user", "verified")
+    assert f'value="{verb}"' not in client.get(f"/experience/{record.id}").text
+    undo(client, done)
+    assert memory.get(record.id) == record
+
+
+def test_an_undo_says_what_was_taken_back(memory):
+    client, record = client_of(memory), waiting(memory)
+    done = undo(client, post(client, "/change", {"do": "approve", "record": seen(client, record.id)}))
+    text = client.get(done.headers["location"]).text
+    assert "Taken back, approved: “Insert a table into the document”" in text
+    assert "Undo</button>" not in text
+
+
+def test_changes_can_be_taken_back_from_the_overview(memory):
+    """Also when somebody went to another page meanwhile."""
+    client, record = client_of(memory), waiting(memory)
+    post(client, "/change", {"do": "approve", "record": seen(client, record.id)})
+    change = re.search(r'name="change" value="([^"]+)"', client.get("/").text)[1]
+    post(client, "/undo", {"change": change, "back": "/"})
+    assert memory.get(record.id).trust.value == "observed"
+    assert 'name="change"' not in client.get("/").text
+    assert post(client, "/undo", {"change": change}).status_code == 404
+
+
+def test_an_undo_does_not_overwrite_what_was_said_since(memory):
+    client, record = client_of(memory), waiting(memory)
+    done = post(client, "/change", {"do": "approve", "record": seen(client, record.id)})
+    memory.judge(record.id, success=False)
+    assert undo(client, done).status_code == 409
+    assert memory.get(record.id).trust.value == "approved"
+
+
+def test_an_edit_that_is_taken_back_leaves_no_copy_and_can_be_made_again(memory):
+    client, record = client_of(memory), waiting(memory)
+    for _ in range(2):
+        mark = seen(client, record.id).partition(":")[2]
+        form = {"seen": mark, "task": "Insert a table", "step": ["1", "2"], "sure": "yes"}
+        done = post(client, f"/experience/{record.id}/edit", form)
+        assert len(memory) == 3
+        back = undo(client, done)
+        assert back.headers["location"].startswith(f"/experience/{record.id}?")
+        assert len(memory) == 2
+        assert memory.get(record.id) == record
+    assert "<strong>1</strong> to decide on" in client.get("/").text
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"step": []}, "a record without a step teaches nothing"),
+        ({"task": "Insert a table into the document"}, "nothing was changed"),
+        ({"task": " "}, "the task is empty"),
+        ({"control:2": " "}, "step 2 has no control any more"),
+    ],
+)
+def test_an_edit_that_cannot_be_keeps_the_form_and_says_why(memory, change, told):
+    client, record = client_of(memory), waiting(memory)
+    form = {"seen": "x", "task": "Insert a list", "tips": "Put the cursor first.", "step": ["1", "2"]}
+    if "nothing" in told:
+        form["tips"] = ""
+    answer = post(client, f"/experience/{record.id}/edit", {**form, **change})
+    text = unescape(answer.text)
+    assert answer.status_code == 400
+    assert told in text
+    assert f"required>{change.get('task', form['task'])}</textarea>" in text
+    assert text.count('name="step"') == 2
+    assert text.count(" checked") == len({**form, **change}["step"])
+
+
+def test_the_way_back_from_a_difference_leads_to_what_was_typed(memory):
+    client, record = client_of(memory), waiting(memory)
+    form = {"seen": "x", "task": "Insert a list", "step": ["1"], "control:1": "Lists", "sure": "no"}
+    text = post(client, f"/experience/{record.id}/edit", form).text
+    assert "required>Insert a list</textarea>" in text
+    assert 'name="control:1" value="Lists"' in text
+    assert text.count(" checked") == 1
+
+
+@pytest.mark.parametrize(("trust", "offered"), [("approve", "quarantine"), ("quarantine", "approve")])
+def test_what_is_so_already_is_not_offered(memory, trust, offered):
+    client, record = client_of(memory), waiting(memory)
+    post(client, "/change", {"do": trust, "record": seen(client, record.id)})
+    text = client.get(f"/experience/{record.id}").text
+    assert f'name="do" value="{offered}"' in text
+    assert f'name="do" value="{trust}"' not in text
 
 
 def test_a_record_is_approved_and_the_approval_taken_back(memory):

@@ -113,7 +113,7 @@ def test_a_record_is_found_by_search_and_opened(browser, served):
     press(browser, "put a table in the document", Keys.ENTER)
     assert "Insert a table into the document" in text(browser)
     click(browser, "Insert a table into the document")
-    assert "What an agent gets" in text(browser)
+    assert "What an agent would get" in text(browser)
 
 
 def test_the_queue_is_worked_off_by_keys_alone(browser, served):
@@ -127,13 +127,41 @@ def test_the_queue_is_worked_off_by_keys_alone(browser, served):
     assert trusts(served) == ["approved", "observed", "quarantined"]
 
 
+def test_a_run_is_judged_by_a_key(browser, served):
+    """w: it worked, and the next one is at hand."""
+    go(browser, served, "/queue")
+    press(browser, "j")
+    press(browser, "w")
+    shows(browser, "Said to have worked:")
+    press(browser, "f")
+    shows(browser, "Said to have failed:")
+    assert trusts(served) == ["observed", "verified", "verified"]
+
+
+def test_every_field_of_a_form_is_wide_enough_to_read_at_360_px(browser, served):
+    """One field a line: the task and the names of controls take most of the page."""
+    drive = browser.driver.execute_cdp_cmd
+    drive("Emulation.setDeviceMetricsOverride", {"width": 360, "height": 800, "deviceScaleFactor": 1, "mobile": False})
+    fields = (
+        "return [...document.querySelectorAll('main input:not([type=checkbox]):not([type=hidden]), main textarea')]"
+    )
+    try:
+        for path in ("/try", "/experiences", f"/experience/{served.memory.list()[0].id}/edit"):
+            go(browser, served, path)
+            widths = browser.run(f"{fields}.map(one => one.getBoundingClientRect().width)")
+            assert widths
+            assert min(widths) > 250, path
+    finally:
+        drive("Emulation.clearDeviceMetricsOverride", {})
+
+
 def test_a_task_is_tried_and_what_is_held_back_is_released(browser, served):
     """The button beside the reason approves."""
     go(browser, served, "/try?task=Turn+on+the+night+light")
-    assert "unproven" in text(browser)
+    assert "nobody has said that it worked" in text(browser)
     click(browser, "Approve")
     shows(browser, "Approved:")
-    assert "Turn on the night light" in text(browser).partition("Held back")[0].partition("Why: served")[2]
+    assert "Turn on the night light" in text(browser).partition("Held back")[0].partition("Served")[2]
 
 
 def test_an_edit_shows_its_difference_before_it_is_stored(browser, served):

@@ -71,6 +71,21 @@ def test_what_others_write_is_there_at_once(store, reopen):
     assert TWO.id not in store
 
 
+def test_what_was_said_of_a_record_can_be_taken_back(store):
+    """Then what the record says counts again; one that is another by now is left as it is."""
+    store.add([ONE])
+    verdict = Verdict(success=False, judged_at=ONE.created_at)
+    judged = store.set_status(ONE.id, trust=Trust.APPROVED, verdict=verdict)
+    with pytest.raises(ConflictError):
+        store.put_back(ONE.id, {"trust": None}, expected=fingerprint(ONE))
+    assert store.get(ONE.id) == judged
+    assert store.put_back(ONE.id, {"trust": None}, expected=fingerprint(judged)).outcome == judged.outcome
+    assert store.put_back(ONE.id, {"trust": None, "verdict": None}) == store.get(ONE.id) == ONE
+    assert list(store.scan()) == [ONE]
+    store.put_back(ONE.id, {"trust": Trust.VERIFIED, "verdict": verdict})
+    assert (store.get(ONE.id).trust, store.get(ONE.id).outcome) == (Trust.VERIFIED, judged.outcome)
+
+
 def test_a_removed_record_stays_out_until_it_is_restored(store):
     """The same log read again does not bring it back; `restore` does, as it was."""
     store.add([ONE, TWO])

@@ -288,6 +288,11 @@ class Outcome(Model):
         """True when an evaluator or a user says how the run ended, not the log or the agent alone."""
         return self.success is not None and self.evaluated_by in ("evaluator", "user")
 
+    @property
+    def judged_by(self) -> str:
+        """Who judged it ("user", "program", "model"), "nobody" where nobody but the log or the agent did."""
+        return (self.judge or self.evaluated_by) if self.is_judged else "nobody"
+
 
 SUPERSEDES = "supersedes "  # begins the note that names the record before an edit, or before a way was healed
 

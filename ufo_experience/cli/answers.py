@@ -287,7 +287,7 @@ def stats_text(told: StoreStats) -> str:
         "records": f"{told.records}, {dates}",
         "outcome": most_of(told.outcome),
         "trust": most_of(told.trust),
-        "risky": f"{told.risky} with a step that agents are told to ask before" if told.risky else "",
+        "risky": f"{told.risky} with a step to look at before it is approved" if told.risky else "",
         "applications": most_of(told.applications),
         "formats": most_of(told.formats),
         "used": f"{told.injected} times by the reports, helped {told.helped}, hurt {told.hurt}",

@@ -53,7 +53,7 @@ def render(way: Procedure, *, steps: int | None = None, now: datetime | None = N
 
 def step_line(step: ProcedureStep, application: str = "") -> str:
     """One step, numbered, with its marks."""
-    return f"{step.number}. {phrase(step)}{''.join(f' [{mark}]' for mark in _marks(step, application))}"
+    return f"{step.number}. {phrase(step)}{''.join(f' [{mark}]' for mark in marks(step, application))}"
 
 
 def phrase(step: ProcedureStep) -> str:
@@ -166,7 +166,8 @@ def _where(step: ProcedureStep) -> str:
     return f" after {_quoted(step.after)}" if step.after and several else ""
 
 
-def _marks(step: ProcedureStep, application: str) -> Iterable[str]:
+def marks(step: ProcedureStep, application: str) -> Iterable[str]:
+    """What a reader must know of a step, as it stands in brackets behind it."""
     if step.application != application and _is_name(step.application):
         yield f"in {_quoted(step.application)}"
     if step.item_of and step.kind == "select":

@@ -66,7 +66,7 @@ class KnownProcedure:
     @property
     def judges(self) -> dict[str, int]:
         """Who said how many of the runs ended, "nobody" where nobody but the log or the agent did."""
-        return dict(Counter(_judge(one) for one in self.runs))
+        return dict(Counter(one.outcome.judged_by for one in self.runs))
 
     def to_json(self) -> dict[str, Any]:
         """What `list --json` says of it."""
@@ -85,7 +85,7 @@ class KnownProcedure:
                 {
                     "id": one.id,
                     "success": one.outcome.success,
-                    "judge": _judge(one),
+                    "judge": one.outcome.judged_by,
                     "trust": one.trust.value,
                     "steps": len(one.action.steps),
                     "created_at": one.created_at.isoformat(),
@@ -194,10 +194,6 @@ def _is_part(short: Experience, long: Experience) -> bool:
 
 def _newest_last(one: Experience) -> tuple[datetime, str]:
     return one.created_at, one.id
-
-
-def _judge(one: Experience) -> str:
-    return (one.outcome.judge or one.outcome.evaluated_by) if one.outcome.is_judged else "nobody"
 
 
 # ---- what they tell together

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import difflib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -17,21 +17,36 @@ from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.audit import FILE, AuditLog
 from ufo_experience.schema import SUPERSEDES, Experience, Step, Trust, validate
-from ufo_experience.store.base import fingerprint
+from ufo_experience.store.base import Said, Status, fingerprint
 from ufo_experience.store.selection import RecordFilter
 
 KEPT = 100  # changes that can be taken back
-DONE = {"approve": "approved", "quarantine": "quarantined", "remove": "removed", "merge": "merged"}
+JUDGED = {"worked": True, "failed": False}
+DONE = {
+    "approve": "approved",
+    "quarantine": "quarantined",
+    "remove": "removed",
+    "merge": "merged",
+    "worked": "said to have worked",
+    "failed": "said to have failed",
+}
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change that was made, with what is needed to take it back: the records as they were."""
+    """A change that was made, with what is needed to take it back.
+
+    `before` are the records as they were, `said` what had been said of them, `after` the ids of new ones. `seen` is
+    id → fingerprint right after the change: what became another since is not overwritten.
+    """
 
     id: str
     verb: str
     before: tuple[Experience, ...]
+    said: Mapping[str, Said]
+    seen: Mapping[str, str]
     after: tuple[str, ...] = ()
+    undone: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,8 @@ class StepEdit:
         control = step.target_control.model_dump()
         if self.control is not None:
             control["name"] = self.control.strip()
+            if step.target_control.name and not control["name"]:
+                raise UsageError(f"step {step.step_number} has no control any more: name it, or untick the step")
         if self.control_type is not None:
             control["type"] = self.control_type.strip() or None
         action = step.action_type if self.action is None else self.action.strip()
@@ -61,7 +78,8 @@ class Actions:
     _done: OrderedDict[str, Change] = field(default_factory=OrderedDict)
 
     def change(self, verb: str, seen: Mapping[str, str], keep: str = "") -> Change:
-        """Approve, quarantine or remove records, or merge them into `keep`: the others are quarantined.
+        """Approve, quarantine or remove records, say that they worked or failed, or merge them into `keep`: the others
+        are quarantined.
 
         `seen` is id → fingerprint; `ConflictError` when one was changed meanwhile.
         """
@@ -71,44 +89,78 @@ class Actions:
         if not meant:
             raise UsageError("choose at least one record besides the one that is kept")
         before = self._as_seen(meant)
+        said = {} if verb == "remove" else self._said(before, verdict=verb in JUDGED)
         change = {"approve": self.memory.approve, "remove": self.memory.remove}.get(verb, self.memory.quarantine)
-        change(*meant, where=RecordFilter(expected=meant))
-        return self._note(DONE[verb], before)
+        if verb in JUDGED:
+            now: Iterable[Experience] = [self.memory.judge(id, success=JUDGED[verb]) for id in meant]
+        else:
+            now = change(*meant, where=RecordFilter(expected=meant))
+        return self._note(DONE[verb], before, said, now)
 
     def edit(self, old: Experience, seen: str, new: Experience) -> Change:
         """Store `new` (of `edited`) in place of `old`: approved, since a person wrote it. Raises as `change`."""
         before = self._as_seen({old.id: seen})
+        said = self._said(before)
         self.memory.store.add([new])
-        self.memory.quarantine(old.id, where=RecordFilter(expected={old.id: seen}))
+        now = self.memory.quarantine(old.id, where=RecordFilter(expected={old.id: seen}))
         self.memory.index_if_possible()
-        return self._note("edited", before, (new.id,))
+        return self._note("edited", before, said, [*now, self.memory.get(new.id)], (new.id,))
 
     def undo(self, change_id: str) -> Change:
-        """Put the records back as they were before a change. Raises `NotFoundError` when it is not known any more."""
-        change = self._done.pop(change_id, None)
-        if change is None:
+        """Put the records back as they were before a change, and take out what it made.
+
+        Raises `NotFoundError` when it is not known any more, `ConflictError` when one was changed since.
+        """
+        change = self._done.get(change_id)
+        if change is None or change.undone:
             raise NotFoundError("this change cannot be taken back any more")
         if change.verb == "removed":
             self.memory.undo_remove(*(one.id for one in change.before))
-        else:
-            for one in change.before:
-                self.memory.store.set_status(one.id, trust=one.trust)
-        if change.after:
-            self.memory.quarantine(*change.after)
+        elif change.seen:
+            self._as_seen(change.seen)
+        for id, said in change.said.items():
+            self.memory.store.put_back(id, said, expected=change.seen[id])
+        self.memory.store.remove(change.after, reason="an edit that was taken back")
         self.memory.index_if_possible()
         self._audit(f"undo {change.verb}", change.before)
+        self._done[change_id] = replace(change, undone=True)
         return change
 
     def done(self, change_id: str) -> Change | None:
-        """A change that can still be taken back; None when it is not known any more."""
+        """A change that was made; None when it is not known any more."""
         return self._done.get(change_id)
+
+    def recent(self) -> list[Change]:
+        """The changes that can be taken back, the last first."""
+        return [change for change in reversed(self._done.values()) if not change.undone]
 
     def _as_seen(self, seen: Mapping[str, str]) -> tuple[Experience, ...]:
         return tuple(self.memory.list(where=RecordFilter(ids=tuple(seen), expected=seen)))
 
-    def _note(self, verb: str, before: tuple[Experience, ...], after: tuple[str, ...] = ()) -> Change:
+    def _said(self, records: Sequence[Experience], *, verdict: bool = False) -> dict[str, Said]:
+        """The trust (and verdict) that somebody has given each record until now, None where nobody has."""
+        told = {one.id: Status() for one in records}
+        for event in self.memory.store.events():
+            if event.id in told:
+                told[event.id] = told[event.id].after(event)
+        found: dict[str, Said] = {}
+        for one in records:
+            trust = one.trust if told[one.id].trust else None
+            found[one.id] = {"trust": trust, "verdict": told[one.id].verdict} if verdict else {"trust": trust}
+        return found
+
+    def _note(
+        self,
+        verb: str,
+        before: tuple[Experience, ...],
+        said: Mapping[str, Said],
+        now: Iterable[Experience],
+        after: tuple[str, ...] = (),
+    ) -> Change:
         stamp = datetime.now(timezone.utc).isoformat()
-        change = Change(content_id({"verb": verb, "ids": [one.id for one in before], "at": stamp}), verb, before, after)
+        id = content_id({"verb": verb, "ids": [one.id for one in before], "at": stamp})
+        seen = {} if verb == "removed" else {one.id: fingerprint(one) for one in now}
+        change = Change(id, verb, before, said, seen, after)
         self._done[change.id] = change
         while len(self._done) > KEPT:
             self._done.popitem(last=False)
@@ -125,9 +177,11 @@ def edited(
     """A new record with another wording, other tips, slot types, and only the steps of these numbers, as edited.
 
     Raises:
-        UsageError: no step is left, or nothing is different.
+        UsageError: task or the name of a control is empty, no step is left, or nothing is different.
         DataError: a text does not fit; the field is named.
     """
+    if not task.strip():
+        raise UsageError("the task is empty: say what is asked for")
     kept = [step for step in old.action.steps if step.step_number in steps]
     if old.action.steps and not kept:
         raise UsageError("a record without a step teaches nothing: keep at least one, or remove it")
@@ -141,7 +195,7 @@ def edited(
         f"{SUPERSEDES}{old.id}",
     ]
     data |= {"usage": {}, "trust": Trust.APPROVED, "created_at": datetime.now(timezone.utc)}
-    data["id"] = content_id({"state": data["state"], "action": data["action"], "slots": data["slots"], "was": old.id})
+    data["id"] = content_id({name: data[name] for name in ("state", "action", "slots", "created_at")} | {"was": old.id})
     new = validate(Experience, data)
     if told(new) == told(old):
         raise UsageError("nothing was changed")

@@ -21,13 +21,14 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ufo_experience.errors import ConflictError, ExperienceError, NotFoundError, UsageError
+from ufo_experience.errors import ConflictError, DataError, ExperienceError, NotFoundError, UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.review.actions import Actions, Change, StepEdit, difference, edited, seen_now
 from ufo_experience.review.guard import Guard, TooLargeError
 from ufo_experience.review.jobs import Jobs
 from ufo_experience.review.pages import Pages
-from ufo_experience.review.rows import TRUST_WORDS, RowTable
+from ufo_experience.review.rows import RISKY, TRUST_WORDS, RowTable, plain_name
+from ufo_experience.schema import Experience
 
 HERE = Path(__file__).parent
 MAX_FIELDS = 2_000
@@ -48,7 +49,8 @@ def environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, finalize=visible
     )
-    made.globals["trust_words"] = TRUST_WORDS
+    made.globals |= {"trust_words": TRUST_WORDS, "risky": RISKY}
+    made.filters["plain"] = plain_name
     made.filters["day"] = lambda moment: moment.strftime("%Y-%m-%d")
     made.filters["query"] = lambda pairs: urlencode([(key, value) for key, value in pairs.items() if value])
     return made
@@ -66,13 +68,13 @@ class Review:
     def routes(self) -> list[Route | Mount]:
         """Every address of the page."""
         pages = {
-            "/": ("overview.html", self.pages.overview),
             "/experiences": ("experiences.html", self.pages.experiences),
             "/procedures": ("procedures.html", self.pages.procedures),
             "/queue": ("queue.html", self.pages.queue),
             "/try": ("try.html", self.pages.attempt),
         }
         reads: dict[str, Handler] = {path: self._shows(*page) for path, page in pages.items()} | {
+            "/": self._overview,
             "/health": self._health,
             "/experience/{id}": self._one,
             "/experience/{id}/edit": self._edit_form,
@@ -95,17 +97,19 @@ class Review:
         """Read the form, work in a thread, and turn errors into pages."""
 
         async def endpoint(request: Request) -> Response:
+            form: Form = []
             try:
                 form = _parse(await request.body()) if request.method == "POST" else []
                 return await run_in_threadpool(handler, request, form)
             except TooLargeError:
                 return PlainTextResponse("too large", 413)
-            except ConflictError as error:
-                return self._problem(409, "Changed meanwhile", f"{error}. Nothing was overwritten.")
+            except ConflictError:
+                text = "It was changed since you looked: look at it again. Nothing was overwritten."
+                return self._problem(409, "Changed meanwhile", text, back=dict(form).get("back", request.url.path))
             except NotFoundError as error:
-                return self._problem(404, "Not here", str(error))
+                return self._problem(404, "Not here", f"{error}: never stored, or removed")
             except UsageError as error:
-                return self._problem(400, "That cannot be done", str(error))
+                return self._problem(400, "That cannot be done", str(error), back=dict(form).get("back", ""))
             except ExperienceError as error:
                 return self._problem(500, "Something is wrong", str(error))
 
@@ -115,6 +119,10 @@ class Review:
         """The handler of a page that is made of its address alone."""
         return lambda request, form: self._page(name, data_of(request.query_params), request)
 
+    def _overview(self, request: Request, form: Form) -> Response:
+        data = {**self.pages.overview(request.query_params), "changes": self.actions.recent()}
+        return self._page("overview.html", data, request)
+
     def _health(self, request: Request, form: Form) -> Response:
         return self._page("health.html", {**self.pages.health(), "job": self.jobs.state()})
 
@@ -123,22 +131,32 @@ class Review:
 
     def _edit_form(self, request: Request, form: Form) -> Response:
         one = self._record(request)
-        return self._page("edit.html", {"one": one, "seen": seen_now(one), "difference": None, "form": {}})
+        return self._edit_page(one, [("seen", seen_now(one))])
+
+    def _edit_page(
+        self, one: Experience, form: Form, *, lines: Sequence[tuple[str, str]] = (), problem: str = ""
+    ) -> Response:
+        """The form as it was filled in, with what is the matter with it; or the difference it makes."""
+        data = {"one": one, "form": form, "fields": _fields(one, form), "difference": lines, "problem": problem}
+        return self._page("edit.html", data, status=400 if problem else 200)
 
     def _edit(self, request: Request, form: Form) -> Response:
-        """First the difference, then (with `sure`) the change."""
+        """First the difference, then the change where `sure` is yes, or the form again."""
         old, given = self._record(request), dict(form)
         slots = {key.removeprefix("slot:"): value for key, value in form if key.startswith("slot:")}
-        steps = _steps_of(form)
-        new = edited(old, task=given.get("task", ""), tips=given.get("tips", "").splitlines(), slots=slots, steps=steps)
-        seen = given.get("seen", "")
-        if given.get("sure") != "yes":
-            data = {"one": old, "seen": seen, "difference": difference(old, new), "form": form}
-            return self._page("edit.html", data)
-        return self._done(self.actions.edit(old, seen, new), f"/experience/{new.id}")
+        tips, sure = given.get("tips", "").splitlines(), given.get("sure")
+        if sure == "no":
+            return self._edit_page(old, form)
+        try:
+            new = edited(old, task=given.get("task", ""), tips=tips, slots=slots, steps=_steps_of(form))
+        except (UsageError, DataError) as error:
+            return self._edit_page(old, form, problem=str(error))
+        if sure != "yes":
+            return self._edit_page(old, form, lines=difference(old, new))
+        return self._done(self.actions.edit(old, given.get("seen", ""), new), f"/experience/{new.id}")
 
     def _change(self, request: Request, form: Form) -> Response:
-        """Approve, quarantine, remove or merge the chosen records; several are asked back with their count."""
+        """Change the chosen records, see `Actions.change`; several are asked back with their count."""
         given = dict(form)
         picked = (value.partition(":") for key, value in form if key == "record")
         chosen = {record: seen for record, _, seen in picked}
@@ -163,8 +181,9 @@ class Review:
 
     def _undo(self, request: Request, form: Form) -> Response:
         given = dict(form)
-        self.actions.undo(given.get("change", ""))
-        return RedirectResponse(_local(given.get("back", "/experiences")), 303)
+        change = self.actions.undo(given.get("change", ""))
+        back = f"/experience/{change.before[0].id}" if change.after else _local(given.get("back", "/experiences"))
+        return self._done(change, back)
 
     def _job(self, request: Request, form: Form) -> Response:
         name = dict(form).get("do", "")
@@ -191,8 +210,8 @@ class Review:
         shown = {**data, "read_only": self.read_only, "here": name, "did": did, "did_back": back}
         return HTMLResponse(self._templates.get_template(name).render(shown), status)
 
-    def _problem(self, status: int, title: str, text: str) -> HTMLResponse:
-        return self._page("problem.html", {"title": title, "text": text}, status=status)
+    def _problem(self, status: int, title: str, text: str, *, back: str = "") -> HTMLResponse:
+        return self._page("problem.html", {"title": title, "text": text, "back": _local(back or "/")}, status=status)
 
     def not_found(self, request: Request, error: Exception) -> Response:
         """The page for an address that is none."""
@@ -237,6 +256,28 @@ def _parse(body: bytes) -> Form:
         return parse_qsl(body.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError as error:
         raise UsageError("not a form") from error
+
+
+def _fields(one: Experience, form: Form) -> dict[str, Any]:
+    """What stands in the form of a record: what was filled in, else what the record says."""
+    given = dict(form)
+    kept = {value for key, value in form if key == "step"} if "task" in given else None
+    return {
+        "seen": given.get("seen", ""),
+        "task": given.get("task", one.state.request or one.state.task),
+        "tips": given.get("tips", "\n".join(one.action.tips)),
+        "slots": {name: given.get(f"slot:{name}", kind) for name, kind in one.slots.items()},
+        "steps": [
+            {
+                "number": step.step_number,
+                "kept": kept is None or str(step.step_number) in kept,
+                "action": given.get(f"action:{step.step_number}", step.action_type),
+                "control": given.get(f"control:{step.step_number}", step.target_control.name),
+                "type": given.get(f"type:{step.step_number}", step.target_control.type or ""),
+            }
+            for step in one.action.steps
+        ],
+    }
 
 
 def _steps_of(form: Form) -> dict[int, StepEdit]:

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.procedure.render import phrase
+from ufo_experience.procedure.render import marks, phrase
 from ufo_experience.procedure.runs import KnownProcedure, join
 from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.prompt.audit import FILE, AuditLog
 from ufo_experience.request import application_key
+from ufo_experience.retrieve.answer import Withheld
 from ufo_experience.review import plots
 from ufo_experience.review.actions import difference, seen_now
-from ufo_experience.review.rows import RISKY, Filters, RowTable
+from ufo_experience.review.rows import RISKY, Filters, Row, RowTable
 from ufo_experience.schema import Experience, Hit, Trust
-from ufo_experience.trust.labels import strange_in
+from ufo_experience.store.selection import RecordFilter, holds_words, why_none
+from ufo_experience.trust.labels import STRANGE, strange_in
 from ufo_experience.trust.risk import risks
 
 PAGE = 50  # rows of a list
@@ -29,6 +33,14 @@ QUEUE = 20  # records of the queue, with their steps
 FOUND = 50  # hits of a search
 NEAR = 5  # of the best below the threshold
 SHOWN_TASKS = 20  # tasks nothing was known for
+WHY = {  # a record that fits is held back, where it does not wait for a person
+    "unproven": "nobody has said that it worked",
+    "quarantined": "it was set aside",
+    "harmful": "it hurt more often than it helped",
+    "contradicts": "it does the opposite: another task",
+    "rejected": "it is another task, says the judge",
+    "other application": "it was recorded in another application",
+}
 Data = dict[str, Any]
 
 
@@ -47,7 +59,9 @@ class Pages:
         days, unanswered, health = _days(log), _unanswered(log), self.health()
         waits = Counter(row.waits for row in rows if row.waits)
         return {
-            "waiting": waits.total(),
+            "unseen": waits.total() - waits[RISKY],
+            "looked": waits[RISKY],
+            "audited": self.memory.settings.audit,
             "next": _next_thing(waits, unanswered, health),
             "outcomes": plots.bars(Counter(row.outcome for row in rows)),
             "trusts": plots.bars(Counter(row.trust for row in rows)),
@@ -77,16 +91,24 @@ class Pages:
         """A page of the list: searched, filtered and sorted by one line."""
         line = query.get("q", "").strip()
         filters = Filters.of(line)
-        rows = self.table.find(filters, self._search(filters.words) if filters.words else None)
-        page = max(1, _number(query.get("page"), 1))
+        rows = [] if filters.wrong else self.table.find(filters)
+        near: list[Row] = []
+        if filters.words and rows:
+            rows, near = self._search(rows, filters.words)
+        where = RecordFilter(application=filters.application or None, format=filters.format or None)
+        pages = max(1, -(-len(rows + near) // PAGE))
+        page = min(max(1, _number(query.get("page"), 1)), pages)
         first = (page - 1) * PAGE
         return {
-            "rows": rows[first : first + PAGE],
+            "rows": (rows + near)[first : first + PAGE],
             "total": len(rows),
+            "near_from": len(rows) - first,
             "page": page,
-            "pages": max(1, -(-len(rows) // PAGE)),
+            "pages": pages,
             "q": line,
-            "searched": bool(filters.words),
+            "searched": filters.words,
+            "meant": self._spelled(filters.words) if not rows else "",
+            "wrong": filters.wrong or (why_none(self.memory.store, where) if not rows else ""),
             "empty_store": not self.table.rows(),
         }
 
@@ -112,7 +134,7 @@ class Pages:
 
     def queue(self, query: Mapping[str, str]) -> Data:
         """What waits for a decision, with what is decided on: what no agent is shown before what is shown already."""
-        rows = self.table.find(Filters(states=("waiting",)))
+        rows = [row for row in self.table.find(Filters()) if row.waits]
         rows.sort(key=lambda row: (row.waits == RISKY, row.outcome != "success", bool(row.risks)))
         shown = [(row, self.memory.get(row.id)) for row in rows[:QUEUE]]
         return {
@@ -123,16 +145,23 @@ class Pages:
 
     def experience(self, one: Experience) -> Data:
         """Everything there is to say of one record."""
+        shown, standing = self._standing(one)
+        waits = one.trust.rank < self.memory.parts.policy.least(one).rank
+        told = _approved(one) if waits else one
         block = self.memory.build_prompt(
-            one.state.request or one.state.task, [Hit(experience=one, score=1.0, ranked_by="structured")]
+            one.state.request or one.state.task, [Hit(experience=told, score=1.0, ranked_by="structured")]
         )
         return {
             "one": one,
+            "row": self._row(one.id),
             "seen": seen_now(one),
             "risks": risks(one),
+            "strange": [kind for kind in risks(one) if kind in STRANGE],
+            "told": _told(one),
             "steps": _steps(one),
-            "standing": self._standing(one),
-            "like": self.table.like(one.id),
+            "standing": standing,
+            "gets": "gets" if shown else "would get if it were approved" if waits else "would get of it",
+            "like": [row for row in self.table.like(one.id) if row.trust != Trust.QUARANTINED.value],
             "change": self._change(one),
             "screenshots": screenshots(one),
             "raw": one.model_dump_json(indent=2),
@@ -155,7 +184,8 @@ class Pages:
                 name: [(hit, plots.scale(hit.score, found.threshold)) for hit in hits]
                 for name, hits in (("hits", found), ("negatives", found.negatives), ("near", found.near))
             },
-            "withheld": [(held, self._seen(held.id)) for held in found.withheld],
+            "withheld": [(held, self._row(held.id), self._why(held)) for held in found.withheld],
+            "wrong": "" if found else why_none(self.memory.store, RecordFilter(application=application or None)),
             "block": block.text,
             "tokens": block.tokens,
         }
@@ -165,29 +195,41 @@ class Pages:
         old = one.provenance.supersedes
         return difference(self.memory.get(old), one) if old and old in self.memory.store else []
 
-    def _standing(self, one: Experience) -> str:
-        """Whether agents are shown this record, as retrieval itself answers for its own task."""
+    def _standing(self, one: Experience) -> tuple[bool, str]:
+        """Whether agents are shown this record, as retrieval itself answers for its own task, and why not."""
         task = one.state.request or one.state.task
         found = self.memory.retrieve(task, application=one.state.application, only=[one.id])
         if any(hit.experience.id == one.id for hit in found):
-            return "shown to agents that are asked this"
+            return True, "shown to agents that are asked this"
         if any(hit.experience.id == one.id for hit in found.negatives):
-            return "shown to agents as tried and failed"
+            return True, "shown to agents as tried and failed"
         held = next((held for held in found.withheld if held.id == one.id), None)
-        return f"not shown: {held.why}; {held.remedy}" if held else f"not shown: {found.reason}"
+        return False, f"not shown: {self._why(held) if held else found.reason}"
 
-    def _search(self, words: str) -> list[str]:
-        """Ids by the product's own retriever, trusted or not, best first; then those whose text holds the words."""
+    def _why(self, held: Withheld) -> str:
+        """Why a record that fits is not shown: what a person has to decide on, if anything."""
+        row = self._row(held.id)
+        return row.waits.partition(":")[0] if held.release and row and row.waits else WHY[held.why]
+
+    def _search(self, rows: Sequence[Row], words: str) -> tuple[list[Row], list[Row]]:
+        """The rows that hold every word, then those that the product's own retriever finds near, best first."""
         found = self.memory.retrieve(words, top_k=FOUND, near=FOUND)
         ids = [hit.experience.id for hit in [*found, *found.negatives, *found.near]]
         ids += [held.id for held in found.withheld]
-        wanted = words.casefold().split()
-        texts = ((row.id, f"{row.id} {row.task} {row.application}".casefold()) for row in self.table.rows())
-        ids += [id for id, text in texts if all(word in text for word in wanted)]
-        return list(dict.fromkeys(ids))
+        best = {id: place for place, id in enumerate(ids)}
+        holding = [row for row in rows if holds_words(row.text, words)]
+        near = [row for row in rows if row.id in best and not holds_words(row.text, words)]
+        return sorted(holding, key=lambda row: best.get(row.id, len(ids))), sorted(near, key=lambda row: best[row.id])
 
-    def _seen(self, id: str) -> str:
-        return next((row.seen for row in self.table.rows() if row.id == id), "")
+    def _spelled(self, words: str) -> str:
+        """The words as records spell them, where that is another way; "" where it is not."""
+        known = {word for row in self.table.rows() for word in re.findall(r"\w{3,}", row.text)} if words else set()
+        asked = words.casefold().split()
+        near = [next(iter(get_close_matches(word, known, 1, 0.75)), word) for word in asked]
+        return " ".join(near) if near != asked else ""
+
+    def _row(self, id: str) -> Row | None:
+        return next((row for row in self.table.rows() if row.id == id), None)
 
 
 def screenshots(one: Experience) -> list[str]:
@@ -233,16 +275,19 @@ def _counted(count: int, word: str) -> str:
 
 def _told(one: Experience) -> list[tuple[str, list[str]]]:
     """The steps as agents read them once it is approved, each with what to look at."""
-    approved = one.model_copy(update={"trust": Trust.APPROVED})
-    way = Procedure.of([approved], one.state.request or one.state.task)
-    return [(phrase(step), _marks(step, way.request.casefold())) for step in way.steps]
+    way = Procedure.of([_approved(one)], one.state.request or one.state.task)
+    asked = way.request.casefold()
+    return [(phrase(step), [*marks(step, way.application), *_strange(step, asked)]) for step in way.steps]
 
 
-def _marks(step: ProcedureStep, asked: str) -> list[str]:
-    """That it is asked before, and what kind of value it holds that the task does not name; see `risks`."""
-    texts = [text for text in (step.target.name if step.target else "", step.text) if isinstance(text, str)]
-    strange = {strange_in(text) for text in texts if text.casefold() not in asked}
-    return [*(["asks first"] if step.ask_first else []), *sorted(filter(None, strange))]
+def _approved(one: Experience) -> Experience:
+    return one.model_copy(update={"trust": Trust.APPROVED})
+
+
+def _strange(step: ProcedureStep, asked: str) -> list[str]:
+    """What kind of value a step holds that the task does not name; see `risks`."""
+    texts = (step.target.name if step.target else "", step.text)
+    return sorted(filter(None, {strange_in(text) for text in texts if text.casefold() not in asked}))
 
 
 def _steps(one: Experience) -> list[Data]:

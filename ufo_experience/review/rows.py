@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -12,15 +12,17 @@ from typing import Any
 from ufo_experience.request import application_key
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.store.base import ExperienceStore, fingerprint
+from ufo_experience.store.selection import is_format, searched
+from ufo_experience.trust.labels import STRANGE
 from ufo_experience.trust.policy import TrustPolicy
 from ufo_experience.trust.risk import risks
 
 OUTCOMES = {True: "success", False: "failure", None: "unknown"}
 TRUST_WORDS = {
-    "quarantined": "set aside, or from elsewhere: shown to nobody",
-    "observed": "nobody has judged it: shown to nobody",
-    "verified": "judged: shown in this store",
-    "approved": "signed off by a person: shown everywhere",
+    "quarantined": "set aside, or from elsewhere; shown to nobody",
+    "observed": "nobody has judged how it ended; shown to nobody",
+    "verified": "somebody has judged how it ended",
+    "approved": "signed off by a person",
 }
 SORTS: dict[str, Callable[[Row], tuple[Any, ...]]] = {
     "newest": lambda row: (-row.created.timestamp(), row.id),
@@ -36,6 +38,15 @@ UNJUDGED = "nobody has said that it worked: no agent is shown it"
 IMPORTED = "it came from elsewhere: no agent is shown it"
 UNSIGNED = "nobody has signed it off: no agent is shown it"
 RISKY = "agents are shown it; look at what is marked"
+_NAME = ('"A NAME"',)
+KEYS: dict[str, tuple[str, ...]] = {  # of a search line, with what each takes
+    "is": (*OUTCOMES.values(), "waiting", "risky", '"asks first"', *STRANGE),
+    "trust": tuple(TRUST_WORDS),
+    "sort": tuple(SORTS),
+    "since": ("7",),
+    "app": _NAME,
+    "format": _NAME,
+}
 _PIECE = re.compile(r'[^\s":]*:"[^"]*"|\S+')
 
 
@@ -58,6 +69,7 @@ class Row:
     seen: str
     way: str
     waits: str
+    text: str
 
     @classmethod
     def of(cls, one: Experience, policy: TrustPolicy, *, set_aside: bool) -> Row:
@@ -65,7 +77,7 @@ class Row:
         return cls(
             id=one.id,
             task=one.state.request or one.state.task,
-            application=one.state.application or "",
+            application=plain_name(one.state.application or ""),
             outcome=OUTCOMES[one.outcome.success],
             trust=one.trust.value,
             format=one.provenance.format or one.provenance.origin,
@@ -78,6 +90,7 @@ class Row:
             seen=fingerprint(one),
             way=way_of(one),
             waits="" if set_aside or one.outcome.success is False else _waits(one, policy),
+            text=f"{one.id} {searched(one)} {' '.join(one.state.wordings).casefold()}",
         )
 
 
@@ -86,6 +99,12 @@ def _waits(one: Experience, policy: TrustPolicy) -> str:
     if one.trust.rank < policy.least(one).rank:
         return IMPORTED if one.provenance.origin == "import" else UNJUDGED if not one.outcome.is_judged else UNSIGNED
     return RISKY if risks(one) and one.trust is not Trust.APPROVED else ""
+
+
+def plain_name(application: str) -> str:
+    """The name of an application as a person says it: that of a product, not of its process."""
+    key = application_key(application)
+    return application if key == application.strip().casefold() else key.title()
 
 
 def way_of(one: Experience) -> str:
@@ -99,7 +118,8 @@ class Filters:
     """What the list is narrowed down to, as it is typed: `report app:Word is:waiting since:7 sort:oldest`.
 
     `app:`, `trust:` and `format:` take a value; `is:` takes success, failure, unknown, waiting, risky or a kind of
-    risk; `since:` takes days. Words without a colon, and keys nobody knows, are searched for.
+    risk; `since:` takes days. Words without a colon, and keys nobody knows, are searched for. `wrong` says what is
+    the matter with a key that has no such value.
     """
 
     words: str = ""
@@ -109,6 +129,7 @@ class Filters:
     states: tuple[str, ...] = ()
     since: int | None = None
     sort: str = "newest"
+    wrong: str = ""
 
     @classmethod
     def of(cls, line: str) -> Filters:
@@ -116,30 +137,40 @@ class Filters:
         found = cls()
         words = []
         for piece in _PIECE.findall(line):
-            key, _, value = piece.partition(":")
+            key, colon, value = piece.partition(":")
             value = value.strip('"')
-            if key in ("app", "trust", "format") and value:
-                found = replace(found, **{"application" if key == "app" else key: value})
-            elif key == "is" and value:
-                found = replace(found, states=(*found.states, value))
-            elif key == "since" and value.isdecimal() and len(value) < 6:
-                found = replace(found, since=int(value))
-            elif key == "sort" and value in SORTS:
-                found = replace(found, sort=value)
-            else:
+            if not colon or key not in KEYS:
                 words.append(piece)
+            elif wrong := _wrong(key, value):
+                found = replace(found, wrong=wrong)
+            elif key == "is":
+                found = replace(found, states=(*found.states, value))
+            elif key == "since":
+                found = replace(found, since=int(value))
+            else:
+                found = replace(found, **{"application" if key == "app" else key: value})
         return replace(found, words=" ".join(words))
 
     def admits(self, row: Row, now: datetime) -> bool:
         """True for a row that has everything asked for."""
-        has = {row.outcome, *row.risks, *(["waiting"] if row.waits else []), *(["risky"] if row.risks else [])}
+        waits = row.waits not in ("", RISKY)
+        has = {row.outcome, *row.risks, *(["waiting"] if waits else []), *(["risky"] if row.risks else [])}
         return (
             self.trust in ("", row.trust)
-            and self.format in ("", row.format)
+            and (not self.format or is_format(row.format, self.format))
             and (not self.application or application_key(self.application) == application_key(row.application))
             and has.issuperset(self.states)
             and (self.since is None or row.created >= now - timedelta(days=self.since))
         )
+
+
+def _wrong(key: str, value: str) -> str:
+    """Why there is no such filter, with those there are; "" for one that is."""
+    if key == "since":
+        known = value.isdecimal() and len(value) < 6
+    else:
+        known = bool(value) if KEYS[key] is _NAME else value in {one.strip('"') for one in KEYS[key]}
+    return "" if known else f"{key}:{value} is no filter; there is {', '.join(f'{key}:{one}' for one in KEYS[key])}"
 
 
 class RowTable:
@@ -160,13 +191,10 @@ class RowTable:
                 self._revision = revision
             return list(self._rows.values())
 
-    def find(self, filters: Filters, among: Iterable[str] | None = None) -> list[Row]:
-        """The rows that pass, sorted; with `among` (ids, best first) in that order instead."""
+    def find(self, filters: Filters) -> list[Row]:
+        """The rows that pass, sorted; its words are not looked for."""
         now = datetime.now(timezone.utc)
-        if among is None:
-            return sorted((row for row in self.rows() if filters.admits(row, now)), key=SORTS[filters.sort])
-        known = {row.id: row for row in self.rows()}
-        return [known[id] for id in among if id in known and filters.admits(known[id], now)]
+        return sorted((row for row in self.rows() if filters.admits(row, now)), key=SORTS[filters.sort])
 
     def like(self, row_id: str) -> list[Row]:
         """Other records of the same way."""
@@ -178,7 +206,7 @@ class RowTable:
         """Read what is new, what something happened to, and, where the store has changed otherwise, everything."""
         ids, all_events = self._store.ids(), list(self._store.events())
         events = [one.id for one in all_events]
-        trust = {one.id: one.trust for one in all_events if one.trust is not None}
+        trust = {one.id: one.trust for one in all_events if one.kind == "trust"}
         changed = {id for id in ids if id not in self._rows}
         if len(events) >= self._events:
             changed |= set(events[self._events :]) & set(ids)

@@ -11,7 +11,7 @@ Trust, outcome and usage of a record as `get` answers it are those of the record
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import islice
@@ -35,14 +35,16 @@ from ufo_experience.schema import (
 
 GROUP = 512  # records in one commit; other writers have their turn between groups
 EventKind = Literal["trust", "verdict", "help", "harm", "usage", "removed", "restored"]
+Said = Mapping[Literal["trust", "verdict"], Trust | Verdict | None]
 
 
 class Event(Model):
     """Something that happened to a record after it was learned; one line of `events.jsonl`, one row of a table.
 
-    `trust` and `verdict` come with what was given, `help` and `harm` with a digest of the session that was reported.
-    `usage` sets all counts at once, as a restored backup has them. `content` is the digest of the record's content
-    that a person looked at: trust holds for these bytes and no others (a folder, where files can be edited).
+    `trust` and `verdict` come with what was given, None where it was taken back; `help` and `harm` with a digest of the
+    session that was reported. `usage` sets all counts at once, as a restored backup has them. `content` is the digest
+    of the record's content that a person looked at: trust holds for these bytes and no others (a folder, where files
+    can be edited).
     """
 
     kind: EventKind
@@ -186,6 +188,12 @@ class ExperienceStore(Protocol):
         """
         ...
 
+    def put_back(self, id: str, said: Said, *, expected: str | None = None) -> Experience:
+        """Note that trust, verdict, or both are what they were before: None where nobody had said anything, and what
+        the record says counts again. Returns the record as it is now. Raises as `set_status`.
+        """
+        ...
+
     def update_usage(self, id: str, success: bool, *, session: str = "", when: datetime | None = None) -> bool:
         """Note that the record helped (or hurt) in a session; False when that session was reported before."""
         ...
@@ -257,6 +265,15 @@ class BaseStore(ABC):
             check_expected(seen, expected)
             found = [] if verdict is None else [event("verdict", id, verdict=verdict)]
             return found if trust is None else [*found, event("trust", id, trust=trust)]
+
+        return self._note(id, events)
+
+    def put_back(self, id: str, said: Said, *, expected: str | None = None) -> Experience:
+        """Note what had been said before; see `ExperienceStore`."""
+
+        def events(seen: Experience) -> list[Event]:
+            check_expected(seen, expected)
+            return [event(kind, id, None, **{str(kind): before}) for kind, before in said.items()]
 
         return self._note(id, events)
 

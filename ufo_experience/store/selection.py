@@ -84,11 +84,11 @@ class RecordFilter:
             and self.session in (None, origin.session)
             and (self.application is None or application_key(state.application) == application_key(self.application))
             and (self.env is None or (state.env or "").casefold() == self.env.casefold())
-            and self.format in (None, origin.format, _VERSION.sub("", origin.format))
+            and (self.format is None or is_format(origin.format, self.format))
             and self.success in (None, outcome)
             and self.trust in (None, one.trust)
             and (self.since is None or one.created_at >= _aware(self.since))
-            and (self.search is None or _holds(one, self.search))
+            and (self.search is None or holds_words(searched(one), self.search))
             and (self.risk is None or _at_risk(one, self.risk))
         )
 
@@ -217,7 +217,7 @@ def why_none(store: ExperienceStore, where: RecordFilter) -> str | None:
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
         return f"no record is of application {where.application!r}{meant}"
     formats = {one.provenance.format or "-" for one in store.scan()} if where.format else set()
-    if formats and not formats & {where.format} and where.format not in {_VERSION.sub("", one) for one in formats}:
+    if formats and not any(is_format(one, where.format or "") for one in formats):
         return f"no record is of format {where.format!r}; there are: {', '.join(sorted(formats))}"
     kinds = {kind for one in store.scan() for kind in risks(one)} if isinstance(where.risk, str) else {where.risk}
     if where.risk not in kinds:
@@ -251,11 +251,21 @@ def _path(text: str) -> str:
     return path.casefold() if re.match(r"[A-Za-z]:/", path) else path
 
 
-def _holds(one: Experience, words: str) -> bool:
+def is_format(format: str, wanted: str) -> bool:
+    """True for the format of a record that is the wanted one, or a version of it ("ufo-v2" of "ufo")."""
+    return wanted in (format, _VERSION.sub("", format))
+
+
+def searched(one: Experience) -> str:
+    """The text of a record in which words are looked for: task, request, application and controls, without case."""
     state = one.state
     texts = (state.task, state.request, state.application or "", *(s.target_control.name for s in one.action.steps))
-    said = " ".join(texts).casefold()
-    return all(word in said for word in words.casefold().split())
+    return " ".join(texts).casefold()
+
+
+def holds_words(text: str, words: str) -> bool:
+    """True where every one of these words stands in a text without case."""
+    return all(word in text for word in words.casefold().split())
 
 
 def _at_risk(one: Experience, risk: bool | str) -> bool:

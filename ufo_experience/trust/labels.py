@@ -43,6 +43,7 @@ _PERSON = re.compile(
 )
 _SAYS_MORE = re.compile(r"[:;]\s+\S+\s+\S|[：；。！]\S{4}")  # a colon, and more than a state: "Protection: Off"
 _SENTENCE = re.compile(r"[.!?:;,]\s+\S|[。！？；：]\S")
+STRANGE = {"address": _ADDRESS, "amount": _AMOUNT, "path": _PATH, "command": _COMMAND, "number": _NUMBER}
 
 
 @lru_cache(8_192)
@@ -52,8 +53,7 @@ def strange_in(text: str) -> str | None:
     It is an `address`, a `path`, a `command`, an `amount` or a long `number`.
     """
     bare = PLACEHOLDER.sub("", text)
-    checks = (("address", _ADDRESS), ("amount", _AMOUNT), ("path", _PATH), ("command", _COMMAND), ("number", _NUMBER))
-    return next((kind for kind, pattern in checks if pattern.search(bare)), None)
+    return next((kind for kind, pattern in STRANGE.items() if pattern.search(bare)), None)
 
 
 @lru_cache(8_192)

@@ -46,6 +46,8 @@ const actions = {
   k: () => move(-1),
   a: () => change("approve"),
   q: () => change("quarantine"),
+  w: () => change("worked"),
+  f: () => change("failed"),
   e: () => { const row = current(); if (row) location.href = `/experience/${row.dataset.id}/edit`; },
   x: () => {
     const box = current() && current().querySelector("input[type=checkbox]");
