@@ -103,7 +103,7 @@ def load_settings(
     """Merge file, environment and arguments (None means not given); `base` stands in place of file and environment.
 
     Raises:
-        UsageError: a key is unknown (the nearest valid one is named), or a value does not fit.
+        UsageError: a key is unknown (the nearest valid one is named), or a value does not fit; the file is named.
     """
     if base is not None and not isinstance(base, Settings):
         raise UsageError(f"settings is a Settings object, not {type(base).__name__}")
@@ -136,7 +136,7 @@ def _explained(name: str, kind: str, message: str, value: Any) -> str:
 
 def _is_percent(value: Any) -> bool:
     try:
-        return 1 < float(value) <= 100
+        return 10 <= float(value) <= 100
     except (TypeError, ValueError):
         return False
 
@@ -175,4 +175,8 @@ def _from_file(path: Path, *, required: bool) -> dict[str, Any]:
         raise UsageError(f"settings file {path}: {twice[0]} is given twice")
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise UsageError(f"settings file {path}: not a mapping of names to values")
+    try:
+        Settings.model_validate(data)
+    except UsageError as error:
+        raise UsageError(f"settings file {path}: {error}") from error
     return data

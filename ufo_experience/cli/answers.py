@@ -270,17 +270,17 @@ def _step_text(step: Step) -> str:
     return f"{step.step_number}. {step.action_type}{control}{kind}{values}{end}"
 
 
-def stats_text(told: StoreStats) -> str:
-    """What is in a store, a line each."""
+def stats_text(told: StoreStats, threshold: float | str) -> str:
+    """What is in a store, a line each; `threshold` is what the settings say of it."""
 
     def most_of(found: dict[str, int], most: int = 6) -> str:
         shown = [f"{count} {name}" for name, count in list(found.items())[:most]]
         return ", ".join(shown + ([f"{len(found) - most} more"] if len(found) > most else [])) or "-"
 
     size = "" if told.bytes is None else f"{told.bytes / 1e6:.1f} MB"
-    threshold = "auto" if told.threshold is None else f"{told.threshold:.2f} (calibrated)"
+    in_use = "auto" if told.threshold is None else f"{told.threshold:.3g}{' (calibrated)' * (threshold == 'auto')}"
     indexed = f"{told.indexed} of {told.records} records"
-    index = f"{indexed} embedded by {told.embedder}, threshold {threshold}"
+    index = f"{indexed} embedded by {told.embedder}, threshold {in_use}"
     dates = f"{told.oldest:%Y-%m-%d} to {told.newest:%Y-%m-%d}" if told.oldest and told.newest else "-"
     facts = {
         "store": f"{told.location} {size}".strip(),

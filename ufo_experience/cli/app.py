@@ -206,7 +206,7 @@ Application = Annotated[
 ]
 Env = Annotated[str | None, typer.Option(callback=filled, help="Only experiences of this environment (exact).")]
 TopK = Annotated[int | None, typer.Option("-k", "--top-k", help="How many at most (1 to 50). Default: 3.")]
-Threshold = Annotated[str, typer.Option(help="Lowest score: a number from 0 to 1, or auto.")]
+Threshold = Annotated[str | None, typer.Option(help="Lowest score: a number from 0 to 1, or auto. Default: auto.")]
 Session = Annotated[str | None, typer.Option(callback=filled, help="Name of the run; given again, it counts once.")]
 Worked = Annotated[bool | None, typer.Option("--success/--failure", help="How the run ended. Default: unknown.")]
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids of records; a unique beginning will do.")]

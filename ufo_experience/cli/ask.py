@@ -37,7 +37,7 @@ def retrieve(
     application: Application = None,
     env: Env = None,
     top_k: TopK = None,
-    threshold: Threshold = "auto",
+    threshold: Threshold = None,
     near: Annotated[int, typer.Option(min=0, max=50, help="Show so many below the threshold, too.")] = 0,
     explain: Annotated[bool, typer.Option("--explain", help="Show each signal's part of the score.")] = False,
 ) -> None:
@@ -54,7 +54,7 @@ def prompt(
     application: Application = None,
     env: Env = None,
     top_k: TopK = None,
-    threshold: Threshold = "auto",
+    threshold: Threshold = None,
     max_tokens: Annotated[int | None, typer.Option(help="Budget of the examples in tokens. Default: 1200.")] = None,
     format: Annotated[Literal["text", "messages", "ufo"], typer.Option(help="Shape of the prompt.")] = "text",
 ) -> None:

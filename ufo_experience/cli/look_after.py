@@ -200,7 +200,7 @@ def stats(ctx: Context) -> None:
     """Say what is in a store: records by trust, outcome and application, use, index, size."""
     with open_memory(ctx) as (console, memory):
         told = memory.stats()
-        console.answer(asdict(told), console.with_store(stats_text(told)))
+        console.answer(asdict(told), console.with_store(stats_text(told, memory.settings.threshold)))
 
 
 @app.command()

@@ -266,7 +266,11 @@ class Upkeep:
         entries = read_export(path)
         if entries is None and restore:
             raise DataError("no export of this package: only that can be restored", file=str(file))
-        report = self._read_logs(path) if entries is None else import_entries(self.store, entries, restore=restore)
+        kept = self.settings.keep_observations
+        if entries is None:
+            report = self._read_logs(path)
+        else:
+            report = import_entries(self.store, entries, restore=restore, keep_observations=kept)
         if approve:
             report.approved = [one.id for one in self._approve_import(path, report)]
         self.index_if_possible()
@@ -277,7 +281,10 @@ class Upkeep:
         from ufo_experience.summarize import open_summarizer
 
         engine = open_summarizer("extractive")
-        read = ingest([file], self.store, engine, include_failures=True, trust=Trust.QUARANTINED)
+        kept = self.settings.keep_observations
+        read = ingest(
+            [file], self.store, engine, include_failures=True, trust=Trust.QUARANTINED, keep_observations=kept
+        )
         failed = [*read.failed, *((problem.file, problem.message) for problem in read.problems)]
         return ImportReport(added=read.added, skipped=read.skipped, failed=failed, known=read.known)
 
@@ -292,7 +299,9 @@ class Upkeep:
         told = stats(self.store, self.parts.policy)
         name = self.parts.index.embedder_name()
         indexed = self.parts.index.count() - len(self.parts.index.missing()) if name else 0
-        return replace(told, embedder=name, indexed=indexed, threshold=self.parts.threshold(name) if name else None)
+        calibrated = self.parts.threshold(name) if name else None
+        given = self.settings.threshold
+        return replace(told, embedder=name, indexed=indexed, threshold=calibrated if given == "auto" else given)
 
     def sources(self) -> Sources:
         """Where the records came from, the newest first."""
@@ -305,7 +314,8 @@ class Upkeep:
     def import_json(self, json_str: str, *, restore: bool = False) -> ImportReport:
         """Take in what `export_json` gave, quarantined until somebody approves it; `restore` as in `import_`."""
         expect(str, json_str, "json_str")
-        report = import_json(self.store, json_str, restore=restore)
+        kept = self.settings.keep_observations
+        report = import_json(self.store, json_str, restore=restore, keep_observations=kept)
         self.index_if_possible()
         return report
 

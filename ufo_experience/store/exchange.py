@@ -14,7 +14,7 @@ from typing import Any
 
 from ufo_experience.errors import DataError, NotFoundError, UsageError
 from ufo_experience.ids import content_id, is_id
-from ufo_experience.redact import redact_json, redact_record
+from ufo_experience.redact import KeepObservations, redact_json, redact_record
 from ufo_experience.schema import MAX_RECORD_BYTES, Experience, Trust, Usage, Verdict, validate
 from ufo_experience.store.base import ExperienceStore, Status
 from ufo_experience.store.files import check_output, open_regular, read_regular, replace_file
@@ -56,7 +56,9 @@ def export_json(store: ExperienceStore) -> str:
     return f'{{"format":"{FORMAT}","version":{VERSION},"experiences":[\n{lines}\n]{told}}}\n'
 
 
-def import_json(store: ExperienceStore, text: str, *, restore: bool = False) -> ImportReport:
+def import_json(
+    store: ExperienceStore, text: str, *, restore: bool = False, keep_observations: KeepObservations = "short"
+) -> ImportReport:
     """Add the records of an export, or of a list of experiences or of state/action/outcome triples.
 
     The same id with the same content is skipped. The same id with other content gets an id of its own and is
@@ -64,14 +66,21 @@ def import_json(store: ExperienceStore, text: str, *, restore: bool = False) -> 
 
     Args:
         restore: this is your own backup: trust, usage and origin are taken as written, not quarantined.
+        keep_observations: how much is kept of what was seen in a step (see `redact.redact_record`).
 
     Raises:
         DataError: the text as a whole is not an export.
     """
-    return import_entries(store, _entries(text), restore=restore)
+    return import_entries(store, _entries(text), restore=restore, keep_observations=keep_observations)
 
 
-def import_entries(store: ExperienceStore, entries: Iterable[Any], *, restore: bool = False) -> ImportReport:
+def import_entries(
+    store: ExperienceStore,
+    entries: Iterable[Any],
+    *,
+    restore: bool = False,
+    keep_observations: KeepObservations = "short",
+) -> ImportReport:
     """Add the records and lessons of an export that was read already; see `import_json`."""
     report = ImportReport()
     pending: dict[str, Experience] = {}
@@ -82,7 +91,8 @@ def import_entries(store: ExperienceStore, entries: Iterable[Any], *, restore: b
             if isinstance(entry, Mapping) and is_lesson(str(entry.get("id"))):
                 lessons.append(_read_lesson(entry, restore=restore))
                 continue
-            experience = redact_record(_read_entry(entry) if restore else _as_import(_read_entry(redact_json(entry))))
+            read = _read_entry(entry) if restore else _as_import(_read_entry(redact_json(entry)))
+            experience = redact_record(read, keep_observations)
             encode(experience)  # over a limit: this entry fails, not the group it is stored in
             _place(store, experience, what, pending, report)
         except DataError as error:

@@ -302,7 +302,10 @@ class SourceInfo:
 
 @dataclass(frozen=True)
 class StoreStats:
-    """What is in a store. The counts are by name, the most frequent first; `bytes` is what a folder takes on disk."""
+    """What is in a store. The counts are by name, the most frequent first; `bytes` is what a folder takes on disk.
+
+    `threshold` is the one in use: that of the settings, else the calibrated one, else None (0.75).
+    """
 
     location: str
     records: int
