@@ -92,8 +92,16 @@ class Recorder:
         self._steps: list[dict[str, Any]] = []
 
     def start(self, task: str, application: str | None = None, *, guide: bool = False) -> Start:
-        """Begin a run: what is known of the task. A run that was not finished is left to its log."""
-        self._begin(expect(str, task, "task"), None if application is None else expect(str, application, "application"))
+        """Begin a run: what is known of the task. A run that was not finished is left to its log; a warning says so.
+
+        Of an empty task nothing is known, and nothing is learned; a warning says that, too.
+        """
+        if self._steps and not self._is_finished:
+            left = "not learned" if self.log is None else f"left to {self.log}: ingest it"
+            _log.warning("the run before was not finished: its %d steps are %s", len(self._steps), left)
+        if not expect(str, task, "task").strip():
+            _log.warning("the task is empty: nothing is known of it, and nothing will be learned")
+        self._begin(task, None if application is None else expect(str, application, "application"))
         way: Guide | None = None
         choices: tuple[Guide, ...] = ()
         block = ""
@@ -123,12 +131,14 @@ class Recorder:
     ) -> None:
         """Note one executed action: on which control, with what, what was seen before it and what came of it.
 
+        A typed value goes into `parameters`, also where it differs each time: `step("type", "To", {"text": address})`.
         `within` names the row, group or dialog around the control, `controls` lists what was in view before the action
         (names, or objects with name and type): by them one of several equal controls is told apart, and steps that
         changed nothing are found. What is typed into a `secret` control is kept nowhere.
 
         Raises:
-            UsageError: an argument is of the wrong kind (it is named), or no run has begun.
+            UsageError: an argument is of the wrong kind (it is named), or no run is going on.
+            DataError: a value cannot be kept, as an empty action; the run goes on without this step.
         """
         texts = {"control_type": control_type, "within": within, "error": error, "application": application}
         given = {
@@ -145,7 +155,12 @@ class Recorder:
         if self.fault is not None or len(self._steps) >= MAX_STEPS:
             return
         given = {"application": self.application} | given
-        self._steps.append({name: value for name, value in given.items() if value not in (None, "", {}, [])})
+        step = {name: value for name, value in given.items() if value not in (None, "", {}, [])}
+        with self._silently():
+            run_of(
+                self.task, [step], success=None, session=self.session
+            )  # what cannot be kept raises here, not at the end of the run
+        self._steps.append(step)
         if self._folder is not None:
             with self._silently():
                 self._write()
@@ -153,6 +168,8 @@ class Recorder:
     def _expect_begun(self) -> None:
         if not self._is_begun:
             raise UsageError("no run has begun: recorder.start(task) comes first")
+        if self._is_finished:
+            raise UsageError("the run is finished: recorder.start(task) begins another")
 
     @contextmanager
     def _silently(self) -> Iterator[None]:
@@ -201,13 +218,15 @@ class Recorder:
         log gets the ending `.finished`: `ingest` of its folder reads what a crash left.
 
         Raises:
-            UsageError: `success` is not True, False or None, or nobody knows that `judge`.
+            UsageError: `success` is not True, False or None, nobody knows that `judge`, or the run is finished.
         """
         if success is not None:
             expect(bool, success, "success")
         if judge is not None and judge not in get_args(JudgedBy):
             raise UsageError(f"judge is one of user, program, model, agent, not {judge!r}")
         self._expect_begun()
+        if not self._steps and self.fault is None:
+            _log.warning("no step was noted in this run: nothing is learned")
         told = {"score": score, "failure_reason": reason, "tokens": tokens, "cost": cost, "wordings": wordings}
         made = None
         if self.fault is None:
@@ -229,7 +248,7 @@ class Recorder:
             self.memory.report([*self.shown, *self._lessons], success=bool(success), session=self.session)
         score = float(bool(success)) if known["score"] is None else known["score"]
         evaluation = {"complete": "yes" if success else "no", "score": score} if judged else None
-        if not self._steps or not self.policy.wants(evaluation, lambda: True):
+        if not self._steps or not self.task.strip() or not self.policy.wants(evaluation, lambda: True):
             return None
         return self.memory.remember(
             self.task,
