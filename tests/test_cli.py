@@ -724,3 +724,27 @@ def test_a_tilde_is_the_home_folder_wherever_it_stands(cli):
     cli("ingest", SAMPLES / "settings_bluetooth", HOME=home, USERPROFILE=home)
     assert cli.json("stats", "--db", "~/mem", HOME=home, USERPROFILE=home)["records"] == 2
     assert not (cli.folder / "~").exists()
+
+
+def test_a_damaged_record_is_told_of_by_every_command_that_leaves_it_out(cli):
+    """Each time, not only the first."""
+    cli("ingest", SAMPLES)
+    torn = next((cli.folder / "experience_db" / "records").glob("*/*.json"))
+    torn.write_bytes(torn.read_bytes()[:300])
+    for command in (
+        ["list"],
+        ["stats"],
+        ["retrieve", "Turn on Bluetooth"],
+        ["export", "--output", "e.json"],
+        ["index"],
+    ):
+        assert torn.name in cli.program(*command).stderr, command
+
+
+def test_a_threshold_of_variable_or_file_counts(cli):
+    """As the option does; `stats` tells it."""
+    cli("ingest", SAMPLES)
+    assert "Turn on" in cli("retrieve", "Turn on Bluetooth").stdout
+    (cli.folder / "ufo_experience.yaml").write_text("threshold: 0.999\n")
+    assert "threshold of 0.999" in cli.try_("retrieve", "Turn on Bluetooth").output
+    assert "threshold 0.999" in cli("stats").stdout

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ufo_experience import Act, ExperienceMemory, UsageError
+from ufo_experience import Act, DataError, ExperienceMemory, UsageError
 from ufo_experience.executor import Target
 from ufo_experience.integrations.recorder import CallOrder, Recorder
 
@@ -275,3 +275,38 @@ def test_a_plain_loop_learns_is_shown_the_way_and_goes_it_in_fewer_turns(memory)
     assert (first[0], first[1]) == (4, "")
     assert second[0] < first[0]
     assert "Columns" in second[1]
+
+
+def test_what_the_recorder_drops_it_says(memory, caplog):
+    """A run that was not finished, an empty task, a run without a step; nothing of them is stored."""
+    recorder = Recorder(memory)
+    recorder.start(TASK)
+    recorder.step("click", "Insert")
+    recorder.start("")
+    recorder.step("click", "Insert")
+    assert recorder.finish(success=True, judge="program") is None
+    recorder.start(TASK)
+    assert recorder.finish() is None
+    said = [record.getMessage() for record in caplog.records]
+    assert ["not finished" in said[0], "task is empty" in said[1], "no step was noted" in said[2]] == [True] * 3
+    assert (len(said), len(memory)) == (3, 0)
+
+
+def test_a_run_ends_once(memory):
+    """Else it would be stored as a success and as a failure."""
+    recorder = Recorder(memory)
+    go_through(recorder, success=True, judge="program")
+    for more in (lambda: recorder.finish(success=False, judge="program"), lambda: recorder.step("click", "Table")):
+        with pytest.raises(UsageError, match="the run is finished"):
+            more()
+    assert len(memory) == 1
+
+
+@pytest.mark.parametrize("logs", [True, False])
+def test_a_step_that_cannot_be_kept_raises_and_leaves_the_run_as_it_was(memory, tmp_path, logs):
+    recorder = Recorder(memory, logs=tmp_path / "logs" if logs else None)
+    recorder.start(TASK, "Word")
+    with pytest.raises(DataError, match="action"):
+        recorder.step("", "Insert")
+    recorder.step("click", "Insert")
+    assert recorder.finish(success=True, judge="program").action.steps[0].target_control.name == "Insert"

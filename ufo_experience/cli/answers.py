@@ -72,8 +72,8 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -
             f"not judged by anybody: {len(held)} of the added; kept, and not shown to agents (what a log says of "
             f"itself is no judgement). If {'it' if len(held) == 1 else 'they'} worked: ufo-experience {judging}"
         )
-    if report.on_log_word:
-        lines.append(f"trusted on what the log itself says of the end: {len(report.on_log_word)} of the added")
+    if on_word := {*report.on_log_word} & {*report.added}:
+        lines.append(f"trusted on what the log itself says of the end: {len(on_word)} of the added")
     if report.incomplete:
         lacking = ", ".join(f"{count} {why}" for why, count in Counter(why for _, why in report.incomplete).items())
         lines.append(f"never shown, for nobody could follow them: {len(report.incomplete)} of the added ({lacking})")

@@ -17,7 +17,7 @@ import typer.core
 
 from ufo_experience import __version__
 from ufo_experience.cli.console import Console, counted, printable
-from ufo_experience.errors import ExperienceError, UsageError, plain_words
+from ufo_experience.errors import ExperienceError, NotFoundError, UsageError, plain_words
 from ufo_experience.settings import load_settings
 from ufo_experience.store.files import read_regular
 from ufo_experience.store.selection import RecordFilter
@@ -276,6 +276,8 @@ def read_json(given: str) -> Any:
     """
     if given.lstrip()[:1] in ("{", "["):
         return parse(given.encode("utf-8", "replace"), file="the given JSON")
+    if given != "-" and not Path(given).exists():
+        raise NotFoundError("no such file, and no JSON: an object begins with {, a list with [", file=given)
     data = sys.stdin.buffer.read(MAX_INPUT) if given == "-" else read_regular(Path(given), MAX_INPUT)
     return parse(data, file="stdin" if given == "-" else given)
 

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TextIO
 
 from ufo_experience.errors import ExperienceError, NotFoundError, RefusedError, StorageError
@@ -217,6 +218,8 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def _cure(error: ExperienceError) -> str:
     """What to do about it, where the command line knows."""
     if isinstance(error, NotFoundError) and error.reason.startswith("no experience store"):
+        if Path(str(error.file)).is_file():
+            return ": it is a file, a store is a folder"
         return f"; to make one: ufo-experience ingest PATH --db {error.file}"
     if isinstance(error, NotFoundError) and error.reason.startswith("no record '"):
         return "; ids stand in: ufo-experience list"

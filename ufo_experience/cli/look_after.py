@@ -40,7 +40,7 @@ def list_records(
     where: Where,
     limit: Annotated[int | None, typer.Option("-n", "--limit", min=1, help="At most so many, the newest.")] = None,
 ) -> None:
-    """List what was learned, the newest first: each procedure with its runs."""
+    """List what was learned, the newest first; with `--json` also each procedure with its runs."""
     with open_memory(ctx) as (console, memory):
         found = memory.list(where=where, limit=limit)
         if not found and (why := why_none(memory.store, where)):

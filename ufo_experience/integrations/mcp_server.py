@@ -24,6 +24,7 @@ from ufo_experience.ids import content_hash
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.runs import join
 from ufo_experience.schema import Experience
+from ufo_experience.store.location import quoted
 from ufo_experience.store.selection import RecordFilter
 
 if TYPE_CHECKING:
@@ -167,6 +168,12 @@ def _server_class() -> Any:
     return ExperienceServer
 
 
+_WRITES = dict.fromkeys(
+    ("record_run", "report_outcome", "approve_experience", "quarantine_experience"),
+    "; the server has it with --allow-writes",
+)
+
+
 def _strict(tools: list[Any]) -> list[Any]:
     """Tools that say that they take no other arguments."""
     for tool in tools:
@@ -182,7 +189,8 @@ def _expect_known(kind: str, name: str, arguments: dict[str, Any], listed: list[
         for one in listed
     }
     if name not in takes:
-        raise UsageError(f"there is no {kind} {name}; there are {', '.join(takes)}")
+        option = "; the server has it with --allow-run" if name == "run" else _WRITES.get(name, "")
+        raise UsageError(f"there is no {kind} {name}; there are {', '.join(takes)}{option}")
     if unknown := sorted(arguments.keys() - set(takes[name])):
         raise UsageError(f"{name} takes no {', '.join(unknown)}; it takes {', '.join(takes[name])}")
 
@@ -306,7 +314,8 @@ def _add_writes(server: MCPServer, memory: ExperienceMemory) -> None:
             judge="agent",
             wordings=wordings,
         )
-        waits = f"kept as {record.trust.value}; to show it: ufo-experience judge {record.id[:8]} --success"
+        here = quoted(memory.store.location)
+        waits = f"kept as {record.trust.value}; to show it: ufo-experience judge {record.id[:8]} --success --db {here}"
         return Changed(ids=[record.id], note="; ".join([waits, *record.provenance.notes]))
 
 

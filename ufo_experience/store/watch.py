@@ -7,6 +7,7 @@ whether anybody else has written: another process of ours (which has told the ca
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sqlite3
 import time
@@ -26,6 +27,7 @@ from ufo_experience.store.strict_json import parse
 RECORDS, EVENTS = "records", "events.jsonl"
 MAX_EVENTS_BYTES = 1 << 40
 _SETTLED_NS = 50_000_000  # a folder's time that is younger may stay the same when one more file comes
+_log = logging.getLogger(__name__)
 _TAIL = 64  # bytes before the place up to which events were read: others there mean that lines came in between
 _SCHEMA = (
     "DROP TABLE IF EXISTS record",
@@ -62,6 +64,7 @@ class Watch:
     def __init__(self, root: Path, catalog: Catalog) -> None:
         self._root, self._catalog = root, catalog
         self._last: Look | None = None
+        self._named: set[Place] = set()  # files that are no records, of which a warning was given
         catalog.require("store", "2", _SCHEMA)
 
     def refresh(self, *, everything: bool = False) -> None:
@@ -89,9 +92,15 @@ class Watch:
             self._last = self._look()
 
     def take_file(self, path: str) -> None:
-        """Read a file again that was seen to have changed."""
+        """Read a file again that was seen to have changed; one that is no record any more is told of from then on."""
+
+        def act(db: sqlite3.Connection) -> None:
+            if not self._take_file(db, path, _next_change(db)):
+                db.execute("UPDATE folder SET mtime = 0 WHERE path = ?", (path.rpartition("/")[0],))
+
         with storage_errors(self._root):
-            self._catalog.run(lambda db: self._take_file(db, path, _next_change(db)), write=True)
+            self._catalog.run(act, write=True)
+            self._last = None
 
     def read(self, path: Path) -> tuple[Experience, str, bool]:
         """A record file: the record, the digest of its content, whether it is as it was written. Raises `DataError`."""
@@ -147,15 +156,19 @@ class Watch:
         return all([self._take_file(db, path, change) for path in new])
 
     def _take_file(self, db: sqlite3.Connection, path: str, change: int) -> bool:
-        """Read a file; False for one that is no record, which `verify` names."""
+        """Read a file; False for one that is no record, of which a warning tells once."""
+        place: Place | None = None
         try:
             place = self.place(self._root / path)
             experience, content, whole = self.read(self._root / path)
             other = db.execute("SELECT path FROM record WHERE id = ?", (experience.id,)).fetchone()
             if other and other[0] not in (None, path) and os.path.lexists(self._root / other[0]):
                 raise DataError(f"the same id as {other[0]}", file=str(self._root / path), field="id")
-        except (DataError, FileNotFoundError):
+        except (DataError, FileNotFoundError) as error:
             _gone(db, [path], change)
+            if isinstance(error, DataError) and place and place not in self._named:
+                self._named.add(place)
+                _log.warning("a record is left out, `ufo-experience verify` tells of all: %s", error)
             return False
         _gone(db, [path], change, but=experience.id)
         _keep(db, place, experience.id, content, not whole, change)
