@@ -59,10 +59,10 @@ _TIMED = 3  # one in so many web procedures is timed beside Playwright's own cal
 _ROLES = {"Button": "button", "Hyperlink": "link", "Edit": "textbox", "CheckBox": "checkbox", "ComboBox": "combobox"}
 # Before a page's own scripts: the button that saves is called as if it did something else.
 _STALE = """document.addEventListener('DOMContentLoaded', () => {
-  const saves = /^(save|add|create|submit|delete|yes|publish|lock|unlock|copy|unpublish)/i;
+  const saves = /^(save|add|create|submit|delete|yes|publish|lock|unlock|copy|unpublish|retire)/i;
   const stale = () => document.querySelectorAll('input[type=submit], button, a').forEach((one) => {
-    if (saves.test(one.value || one.textContent.trim()))
-      { one.value = 'Print everything'; if (one.tagName != 'INPUT') one.textContent = one.value; } });
+    if (saves.test(one.tagName == 'INPUT' ? one.value : one.textContent.trim()))
+      one[one.tagName == 'INPUT' ? 'value' : 'textContent'] = 'Print everything'; });
   stale(); new MutationObserver(stale).observe(document.body, {childList: true, subtree: true}); });"""
 
 Task = Desktop | WebTask
