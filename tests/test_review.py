@@ -391,7 +391,7 @@ def test_a_step_is_mended_by_hand(memory):
 def test_a_task_is_tried_with_what_is_held_back_and_why(memory):
     """The record that waits is named, with its reason."""
     text = client_of(memory).get("/try?task=Insert+a+table+into+the+document").text
-    assert "what fits is held back, see below" in text
+    assert "what fits is withheld: 1 unproven" in text
     assert "nobody has said that it worked" in text
     assert "ufo-experience approve" not in text
 
