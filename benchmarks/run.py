@@ -1,11 +1,11 @@
 """`python -m benchmarks run`: procedures learned from one demonstration each, carried out for other values.
 
-Five applications in a real Chromium, and the desktop of `benchmarks.steps`: Django's administration site, Trac, the
-contacts of Flask-AppBuilder, Roundup and Wagtail. A demonstration walks the known way of a task once. Then `memory.run`
-does the same task with other values, without a model; the database, or the state of the page, is the judge. The harm
-list asks for what the known way does not do. With `--renamed` one control in five has another name or another place,
-and a scripted helper stands in for an agent: it sees the screen and the step that is missing, and knows which words
-mean the same.
+Six applications in a real Chromium, and the desktop of `benchmarks.steps`: Django's administration site, Trac, the
+contacts of Flask-AppBuilder, Roundup, Wagtail and Oscar. A demonstration walks the known way of a task once. Then
+`memory.run` does the same task with other values, without a model; the database, or the state of the page, is the
+judge. The harm list asks for what the known way does not do. With `--renamed` one control in five has another name or
+another place, and a scripted helper stands in for an agent: it sees the screen and the step that is missing, and knows
+which words mean the same.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Django's administration site (https://www.djangoproject.com), Trac (https://trac.edgewall.org), a ticket system with a
 wiki, Flask-AppBuilder (https://flask-appbuilder.readthedocs.io) with the contacts of its tutorial, Wagtail
-(https://wagtail.org) with the site of a small society, and Roundup (https://www.roundup-tracker.org), another tracker.
+(https://wagtail.org) with the site of a small society, Roundup (https://www.roundup-tracker.org), another tracker, and
+the dashboard of Oscar (https://oscarcommerce.com) with a small shop.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ def start_fab() -> WebServer:
 def start_wagtail() -> WebServer:
     """The editors' pages of a small site, served on the loopback; raises as `_start_site` does."""
     return _start_site("Wagtail", "wagtail", "benchmarks.steps.web.wagtail_site")
+
+
+def start_oscar() -> WebServer:
+    """The dashboard of a small shop, served on the loopback; raises as `_start_site` does."""
+    return _start_site("Oscar", "oscar", "benchmarks.steps.web.oscar_site")
 
 
 def _start_site(name: str, package: str, module: str) -> WebServer:
