@@ -470,3 +470,17 @@ def test_what_no_step_serves_of_a_reworded_request_is_told_without_everyday_word
     assert (
         "Not covered: tell\n" in memory.build_prompt("Please put mlopez in the Translators group, and tell her.").text
     )
+
+
+def test_a_box_without_a_name_is_told_by_its_row(tmp_path):
+    """Many tables select a row by such a box."""
+    task = "{} has not paid, make that customer inactive"
+    box = {
+        "action": "click",
+        "target_control": {"name": "", "type": "CheckBox", "within": "tkent@mail.example Tom Kent"},
+    }
+    memory = memory_of(tmp_path, (task.format("tkent@mail.example"), [click("Customers"), box, click("Make inactive")]))
+    rows = [f"{login}@mail.example {name}" for login, name in (("mlopez", "Maria Lopez"), ("tkent", "Tom Kent"))]
+    view = screen(seen("Customers"), *(seen("", "CheckBox", row) for row in rows), seen("Make inactive"))
+    acted, end = obey(memory, task.format("mlopez@mail.example"), view)
+    assert ([one["within"] for one in acted], end) == (["", rows[0], ""], "done")

@@ -28,6 +28,7 @@ from ufo_experience.request import Request, Value, application_key, estimate_tok
         ("Pay 1.200,50 € by 03/04/2024", "pay <amount> by <date>"),
         ("在3月5日下午3点打开设置", "在<date><time>打开设置"),
         ("Set B1:E30 to 50%", "set <name> to <number>"),
+        ("Link the issue WEB-214 to INV-2024-7", "link the issue <number> to <number>"),
         ("Text +82 10 789 1234 that I am late", "text <number> that i am late"),
         ("Change the number to (030) 555-12 34 by 03/04/2024", "change the number to <number> by <date>"),
         ("Turn on Bluetooth", "turn on bluetooth"),

@@ -61,6 +61,7 @@ _KINDS = {
     ),
     "path": r"(?<![\w</.])(?:~|\.{1,2})?/(?:[\w.~-]+/)*[\w~-]+(?:\.[\w~-]+)*/?",
     "file": rf"(?<![\w-])[\w-]{{1,100}}(?:\.[\w-]{{1,100}}){{0,4}}\.(?:{_ENDING})\b",
+    "code": r"(?<![\w.-])(?-i:[A-Z]{1,6})-\d{1,10}(?:-\d{1,10}){0,3}(?![\w-]|[.,]\d)",
     "date": (
         rf"{_BEGIN}\d{{1,4}}(?P<sep>[/-])\d{{1,2}}(?:(?P=sep)\d{{1,4}})?{_END}|{_BEGIN}\d{{1,2}}\.\s?\d{{1,2}}\.(?:{_YEAR})?(?!\d)"
         rf"|{_BEGIN}\d{{1,2}}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?:{_MONTH})\b\.?(?:,?\s+{_YEAR}\b)?"
@@ -82,7 +83,7 @@ _KINDS = {
     "cells": r"(?<![\w$])\$?[A-Z]{1,3}\$?\d{1,7}:\$?[A-Z]{1,3}\$?\d{1,7}\b",
     "number": rf"(?:#|(?<!\w)[+-])?{_BEGIN}{_NUMBER}(?:st|nd|rd|th|%|[a-z]{{1,3}}\b)?",
 }
-_KIND_OF = {"slot": "text", "list": "text", "windows": "path", "cells": "name", "phone": "number"}
+_KIND_OF = {"slot": "text", "list": "text", "windows": "path", "cells": "name", "phone": "number", "code": "number"}
 _VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.IGNORECASE)
 _IN_QUOTES = {
     "url": re.compile(rf"(?:{_KINDS['url']})", re.IGNORECASE),

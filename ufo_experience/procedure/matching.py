@@ -44,7 +44,7 @@ def find(step: ProcedureStep, screen: Screen, known: Collection[str] = ()) -> Co
             trusted only with one of them in it.
     """
     target = step.target
-    if target is None or not (target.name or step.item_of):
+    if target is None or not (target.name or step.item_of or step.row_of):
         return Miss("target_missing", "the step names no control")
     if step.around is not None and _is_elsewhere(step.around, screen):
         return Miss("unexpected_screen", f"hardly anything that stood beside {_said(step)} is in view")

@@ -119,7 +119,8 @@ def _shown(step: ProcedureStep, request: Request, *, approved: bool) -> Procedur
     """A step that says whether its name may be read; an item named by the task is as good as a label."""
     target = step.target
     if target is None or not target.name:
-        gone = target is None and step.kind in ("click", "type", "select")
+        told = step.row_of or step.item_of or step.missing if target else False
+        gone = not told and step.kind in ("click", "type", "select")
         return replace(step, missing=("which control", *step.missing)) if gone else step
     said = holds(request.text, target.name)
     readable = approved or said or (step.readable and is_label(target.name))

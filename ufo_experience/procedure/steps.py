@@ -152,11 +152,12 @@ def read_step(number: int, step: Step) -> ProcedureStep:
     if not name and kind in ("click", "type", "select"):
         name = _named_in(step.observation)
     control = step.target_control
+    in_row = bool(control.within) and is_fixed(role_of(control.type))  # a box without a name, told by its row
     return ProcedureStep(
         number,
         step.action_type,
         kind,
-        Target(name, control.type or "", control.within) if name else None,
+        Target(name, control.type or "", control.within) if name or in_row else None,
         kept,
         step.application or "",
         step.agent or "",
