@@ -168,7 +168,7 @@ def _server_class() -> Any:
     return ExperienceServer
 
 
-_WRITES = dict.fromkeys(
+_WRITES: dict[str, str] = dict.fromkeys(
     ("record_run", "report_outcome", "approve_experience", "quarantine_experience"),
     "; the server has it with --allow-writes",
 )

@@ -148,7 +148,7 @@ def _what(step: ProcedureStep) -> str:
     target = step.target
     if target is None:
         return "" if step.kind in ("keys", "other") else "a control"
-    kind = re.sub(r"[^\w ]+", "", clean(target.type, 40)).strip()
+    kind = " ".join(re.sub(r"[^\w ]+", "", clean(target.type, 40)).split())
     option = step.kind == "select" and step.item_of
     if step.item_of and not option:
         return f"the row of {_plain(step.item_of)}"
