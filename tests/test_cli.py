@@ -16,7 +16,7 @@ from tests.builders import a_record_of, memory_of
 from tests.cli_runner import ENV, Cli, commands
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.app import telling_what_was_kept
-from ufo_experience.cli.console import Console, _columns_that_fit
+from ufo_experience.cli.console import Console, _columns_that_fit, printable
 from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import RefusedError
 from ufo_experience.schema import Trust
@@ -748,3 +748,10 @@ def test_a_threshold_of_variable_or_file_counts(cli):
     (cli.folder / "ufo_experience.yaml").write_text("threshold: 0.999\n")
     assert "threshold of 0.999" in cli.try_("retrieve", "Turn on Bluetooth").output
     assert "threshold 0.999" in cli("stats").stdout
+
+
+def test_hidden_characters_read_back_from_json_as_they_were():
+    """Also those behind the first 65,536: shown as escapes, never as others."""
+    hidden = "Save\U000e0041 the\u202e file"
+    assert printable(json.dumps(hidden, ensure_ascii=False)).isascii()
+    assert json.loads(printable(json.dumps(hidden, ensure_ascii=False))) == hidden

@@ -46,8 +46,8 @@ SECONDS_BETWEEN_LINES = 10.0  # of progress, in a log that nobody may read
 
 
 def printable(text: str) -> str:
-    """`text` with control and direction characters written as escapes; line breaks and tabs stay."""
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    """`text` with control and direction characters written as JSON writes them; line breaks and tabs stay."""
+    return _UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def counted(count: int, word: str) -> str:
