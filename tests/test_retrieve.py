@@ -288,6 +288,7 @@ def test_a_wording_of_another_task_does_not_vouch_for_its_record(tmp_path, task,
 def test_a_wording_lifts_a_record_that_nearly_fits(tmp_path):
     task, wording = "Silence the notifications of Teams", "Make Teams stop pinging"
     request = "Make Teams stop pinging me"
-    plain = memory_of(tmp_path / "plain", a_record_of(task)).retrieve(request, threshold=0.0)
-    lifted = memory_of(tmp_path / "worded", worded(task, wording)).retrieve(request, threshold=0.0)
+    others = [*map(a_record_of, TEXTS)]
+    plain = memory_of(tmp_path / "plain", a_record_of(task), *others).retrieve(request, threshold=0.0)
+    lifted = memory_of(tmp_path / "worded", worded(task, wording), *others).retrieve(request, threshold=0.0)
     assert lifted[0].score > plain[0].score

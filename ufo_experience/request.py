@@ -15,7 +15,6 @@ import json
 import math
 import re
 import unicodedata
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -122,19 +121,13 @@ _KEEPS_E = frozenset("note here done none come care theme paste plane more".spli
 
 # ---- clauses ----
 
-_CLAUSE_END = re.compile(
-    r"[.!?;:](?=\s|$)|[。！？；]|\n|,\s(?=(?:and|but|so|please|then|because|could|can|would)\b)|\s[-–—]\s"
-)
 _SENTENCE_END = re.compile(r"[.!?;](?=\s|$)|[。！？；]|\n|:\s*$")
 _ASKS = re.compile(rf"(?:.{{0,80}},\s*)?(?:{_DATA['asks']})\b", re.IGNORECASE)
 _ASKS_INSIDE = re.compile(rf"(?:^|[\s,])(?:(?:{_DATA['asks']})\s+)+(?:me\s+)?(?:to\s+)?", re.IGNORECASE)
 _TELLS_ABOUT = re.compile(rf"(?:{_DATA['tells_about']})\b", re.IGNORECASE)
 _FRAME = re.compile(rf"(?:{_DATA['frame']})\b", re.IGNORECASE)
 _BEHIND_THE_ASK = re.compile(_DATA["behind_the_ask"], re.IGNORECASE)
-# A list begins: it tells how; what stands before it, what.
-_STEPS = re.compile(
-    r"(?:[\n:;.,]|^)[^\S\n]{0,20}(?:1[.)]|[-*•])\s"
-)  # a list begins: it tells how; what stands before it, what
+_STEPS = re.compile(r"(?:[\n:;.,]|^)[^\S\n]{0,20}(?:1[.)]|[-*•])\s")  # a list begins: it tells how, not what
 _EMPTY_WORDS = frozenset(
     "thi that it me thes thos do task job work problem with to for in on the a i you pleas can follow step".split()
 )
@@ -182,33 +175,15 @@ class Request:
     def masked(self) -> str:
         """In lower case, values as `<kind>`: the same for all runs of a procedure, however long a list."""
         values = () if all(self.kinds) else self.values  # a request of nothing but values is its own procedure
-        marked = _replaced(self.text[:LONGEST], values, lambda value: f"<{_mark(value.kind)}>", lower=True)
-        return _LIST.sub(r"\1", " ".join(without_politeness(marked).split()).rstrip(" .!?;:。！？"))
+        marked = _replaced(self.text[:LONGEST], values, lambda value: f"<{value.kind}>".replace("path", "file"))
+        return _LIST.sub(r"\1", " ".join(without_politeness(marked.lower()).split()).rstrip(" .!?;:。！？"))
 
     @cached_property
     def safe(self) -> str:
         """In lower case, marked values as plain words: "go to slide number". Names stay, for capitals prove nothing."""
         marked = [value for value in self.values if value.kind != "name"]
-        told = _replaced(
-            self.text[:LONGEST], marked, lambda value: f" {_READABLE.get(value.kind, value.kind)} ", lower=True
-        )
-        return " ".join(without_politeness(told).split())
-
-    @cached_property
-    def sentences(self) -> tuple[tuple[int, int], ...]:
-        """The first and last place (exclusive) in `words` of each sentence."""
-        head = self.text[:LONGEST]
-        starts = [start for start, _ in _spans(_blank(head, self.values), _SENTENCE_END)]
-        places = [at for _, _, at in _tokens_behind_politeness(head, self.values)]
-        bounds = pairwise([*(bisect_left(places, start) for start in starts), len(places)])
-        return tuple((first, last) for first, last in bounds if first < last)
-
-    @cached_property
-    def clauses(self) -> tuple[str, ...]:
-        """The clauses in order, as they stand, politeness left out."""
-        spans = _spans(_blank(self.text, self.values), _CLAUSE_END)
-        pieces = (without_politeness(self.text[start:end].strip()) for start, end in spans)
-        return tuple(piece for piece in pieces if piece)
+        told = _replaced(self.text[:LONGEST], marked, lambda value: f" {_READABLE.get(value.kind, value.kind)} ")
+        return " ".join(without_politeness(told.lower()).split())
 
     def to_json(self) -> dict[str, Any]:
         """What an index keeps; `from_json` makes the same request of it without parsing."""
@@ -217,9 +192,9 @@ class Request:
             "application": self.application,
             "words": " ".join(self.words),
             "kinds": {str(place): kind for place, kind in enumerate(self.kinds) if kind},
-            "values": [list(value) for value in self.values],
+            "values": self.values,
             "asks": self.asks,
-            "asked": list(self.asked),
+            "asked": self.asked,
         }
 
     @classmethod
@@ -231,17 +206,11 @@ class Request:
         """
         try:
             words = tuple(data["words"].split())
-            kinds: Mapping[str, str] = data["kinds"]
-            return cls(
-                data["text"],
-                data["application"],
-                words,
-                tuple(kinds.get(str(place), "") for place in range(len(words))),
-                tuple(Value(*value) for value in data["values"]),
-                data["asks"],
-                (data["asked"][0], data["asked"][1]),
-            )
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
+            kinds = tuple(data["kinds"].get(str(place), "") for place in range(len(words)))
+            values = tuple(Value(*value) for value in data["values"])
+            first, last = data["asked"]
+            return cls(data["text"], data["application"], words, kinds, values, data["asks"], (first, last))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise DataError(f"not a parsed request: {error!r}", field="request", code="E_REQUEST") from error
 
 
@@ -251,18 +220,13 @@ _KEPT_LENGTH = 2_048  # characters; a cache of longer ones would not be bounded 
 def _parse(text: str, application: str | None) -> Request:
     head = text[:LONGEST]
     values = _values(head, application)
-    tokens = _tokens_behind_politeness(head, values)
-    asks_from, asks_to = _asking(_blank(head, values), head)
-    inside = [place for place, (_, _, at) in enumerate(tokens) if asks_from <= at < asks_to]
-    return Request(
-        text,
-        application,
-        tuple(word for word, _, _ in tokens),
-        tuple(kind for _, kind, _ in tokens),
-        values,
-        head[asks_from:asks_to].strip(" ,"),
-        (inside[0], inside[-1] + 1) if inside else (0, len(tokens)),
-    )
+    start = _behind_politeness(head)
+    tokens = [token for token in _tokens(head, values) if token[2] >= start]
+    first, last = _asking(_replaced(head, values, lambda value: "v" * (value.end - value.start)), head)
+    inside = [place for place, (_, _, at) in enumerate(tokens) if first <= at < last]
+    asked = (inside[0], inside[-1] + 1) if inside else (0, len(tokens))
+    words, kinds = tuple(word for word, _, _ in tokens), tuple(kind for _, kind, _ in tokens)
+    return Request(text, application, words, kinds, values, head[first:last].strip(" ,"), asked)
 
 
 _parse_kept = lru_cache(maxsize=1_024)(_parse)
@@ -364,23 +328,13 @@ def _joins(left: str, right: str) -> bool:
     return all((c.isalnum() or c == "_") and not ("\u3040" <= c <= "\u9fff") for c in (left, right))
 
 
-def _replaced(text: str, values: Sequence[Value], name: Callable[[Value], str], *, lower: bool = False) -> str:
+def _replaced(text: str, values: Sequence[Value], name: Callable[[Value], str]) -> str:
     pieces: list[str] = []
     end = 0
     for value in values:
-        plain = text[end : value.start]
-        pieces += [plain.lower() if lower else plain, name(value)]
+        pieces += [text[end : value.start], name(value)]
         end = value.end
-    return "".join([*pieces, text[end:].lower() if lower else text[end:]])
-
-
-def _blank(text: str, values: Sequence[Value]) -> str:
-    """The text with as many letters in the place of each value: no sentence ends in one."""
-    return _replaced(text, values, lambda value: "v" * (value.end - value.start))
-
-
-def _mark(kind: str) -> str:
-    return "file" if kind == "path" else kind
+    return "".join([*pieces, text[end:]])
 
 
 # ---- words ----
@@ -403,11 +357,6 @@ def _tokens(text: str, values: Sequence[Value]) -> Iterator[tuple[str, str, int]
         yield from _tokens_between(text, value.start, value.end, value.kind)
         end = value.end
     yield from _tokens_between(text, end, len(text), "")
-
-
-def _tokens_behind_politeness(text: str, values: Sequence[Value]) -> list[tuple[str, str, int]]:
-    start = _behind_politeness(text)
-    return [token for token in _tokens(text, values) if token[2] >= start]
 
 
 def _tokens_between(text: str, start: int, end: int, kind: str) -> Iterator[tuple[str, str, int]]:
@@ -471,21 +420,14 @@ def _behind_politeness(text: str) -> int:
 # ---- the clause that asks ----
 
 
-def _spans(text: str, end: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    start = 0
-    for match in end.finditer(text):
-        yield start, match.start()
-        start = match.end()
-    yield start, len(text)
-
-
 def _asking(text: str, whole: str) -> tuple[int, int]:
     """Where the clause stands that says what to do: the first that is worded as a demand, else the first that tells
     what to do and is no frame ("save it as …"), else the whole text. Behind the sentence that leads to a list of steps
-    none is looked for. `text` has values blanked out, `whole` has not."""
+    none is looked for. `text` has values blanked out, lest a sentence end in one; `whole` has not."""
     steps = _STEPS.search(whole)
     best, span = -1, (0, len(text))
-    for start, end in _spans(text, _SENTENCE_END):
+    ends = [(match.start(), match.end()) for match in _SENTENCE_END.finditer(text)]
+    for (_, start), (end, _) in pairwise([(0, 0), *ends, (len(text), len(text))]):
         if steps and start >= steps.start() and best >= 0:
             break
         inner = _core_of(text, start, end)

@@ -29,15 +29,16 @@ from benchmarks.retrieval.memory_index import MemoryIndex
 from benchmarks.retrieval.metrics import ndcg
 from ufo_experience.index.base import Filter, Row
 from ufo_experience.request import Request
-from ufo_experience.retrieve.features import words_of
+from ufo_experience.retrieve import features
+from ufo_experience.retrieve.features import NAMES
 from ufo_experience.retrieve.opposites import conflict
-from ufo_experience.retrieve.score import NAMES, THRESHOLD, features
+from ufo_experience.retrieve.score import THRESHOLD
 from ufo_experience.retrieve.tasks import task_key
 from ufo_experience.schema import Trust
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
-LEFT_OUT = ("abc", "defg", "hij")  # authors that are left out together: a fit takes a quarter of a minute
+LEFT_OUT = ("abc", "defg", "hij")  # authors that are left out together
 TOP = 8  # candidates of a request that the score is fitted on
 FORMS = {
     "whole": 1.0,
@@ -48,12 +49,9 @@ FORMS = {
 }  # of an author's set, and what a row of each weighs
 REAL = {"osworld": 4.0, "goal": 4.0, "long": 2.0, "webarena": 3.0}  # what a row of a public set weighs
 WRONG, STRANGER = 2.0, 2.0  # what rows of wrong twins and of requests without an answer weigh
-ORDER = (
-    "words", "masked", "query_coverage", "record_coverage", "asks_held", "asks_named", "meaning_asked",
-    "meaning_named", "agreement", "agreement_values", "same_values",
-)  # fmt: skip
+ORDER = ("masked", "record_coverage", "meaning_asked", "meaning_named", "same_values")
 LESS = frozenset({"missing", "surplus", "unexplained"})
-EITHER = frozenset({"best_masked", "log_length", "application_named"})
+EITHER = frozenset({"best_masked", "log_length"})
 BOOSTING = {
     "max_iter": 200, "learning_rate": 0.1, "max_depth": 4, "l2_regularization": 15.0, "min_samples_leaf": 40,
     "max_bins": 63, "early_stopping": False, "random_state": 0,
@@ -119,8 +117,8 @@ def table_of(part: TaskSet, weight: float, *, named: bool = False) -> Table:
         seen = index.candidates(asked, filter=filter)
         if not seen:
             continue
-        rarity = index.rarity(words_of([asked, *(c.row.request for c in seen)]) | {""})
-        found.append(features(asked, seen, rarity, named).astype(np.float32))
+        rarity = index.rarity({"", *asked.words, *(word for c in seen for word in c.row.request.words)})
+        found.append(features.table_of(asked, seen, rarity).astype(np.float32))
         known = part.relevant.get(one.id, {})
         label += [c.row.id in known for c in seen]
         wrong += [c.row.id in one.wrong for c in seen]

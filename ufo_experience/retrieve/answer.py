@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, overload
 
@@ -25,7 +25,7 @@ class Withheld:
     `why`: `unproven` (its trust is too low), `quarantined` (imported, or set aside by somebody), `harmful` (it hurt
     more often than it helped; `score` is the one without what that cost it), `contradicts` (the task asks for the
     opposite), `rejected` (the judge says that it is another task) or `other application` (it lies outside the filter,
-    and `application` says where). Opposites are told of from a score of 0.2 on, the others from the threshold;
+    and `application` says where). Opposites are told of from a score of 0.25 on, the others from the threshold;
     `unproven` and `quarantined` only where nothing answers. `release` is the command that lets it answer, None where
     no command does; `remedy` says it in words then.
     """
@@ -90,60 +90,21 @@ class Retrieval(Sequence[Hit]):
         return tuple(one.why for one in self.withheld)
 
 
-@dataclass(frozen=True)
-class Considered:
-    """What the search for hits came to; `explain` makes the reason of it.
-
-    `records` are in the store, `inside` of them pass the filters, `best` is the score of what comes nearest below the
-    threshold (None where nothing does) and `negatives` counts the failed runs that answer. `unfollowable` would pass
-    the filters, and lack a task, a step, or named controls.
-    """
-
-    records: int
-    inside: int
-    best: float | None
-    threshold: float
-    negatives: int
-    withheld: Sequence[Withheld]
-    unreadable: int = 0
-    unfollowable: int = 0
-    lost: str = ""  # the id of what would be served, had it not lost rank, and why it has
-
-    def explain(self) -> str:
-        """Why there are no hits."""
-        if not self.records:
-            return "the store holds no experience yet"
-        if self.unreadable:
-            return f"what fits cannot be served any more ({self.unreadable} left out, see the notes)"
-        own = [one for one in self.withheld if one.why != "other application"]
-        if own:
-            return f"what fits is withheld: {count_whys(own)}"
-        if self.withheld:
-            names = sorted({one.application or "no application" for one in self.withheld})
-            return f"what fits is of another application: {', '.join(names)}"
-        if not self.inside and self.unfollowable:
-            return "nobody could follow what is stored: it lacks a task, steps or the names of controls"
-        if not self.inside:
-            return "no experience passes the filters"
-        if self.lost:
-            return f"{self.lost} and lost rank: look at it again (ufo-experience show), report what it does now"
-        if self.negatives:
-            return "only failed runs of this task are known"
-        if self.best is None:
-            return f"no experience reaches the threshold of {self.threshold:.2f}"
-        best, threshold = _told_apart(self.best, self.threshold)
-        return f"the best experience scores {best}, below the threshold of {threshold}"
+def told_withheld(withheld: Collection[Withheld]) -> str:
+    """What fits and is not served, in one sentence."""
+    own = [one for one in withheld if one.why != "other application"]
+    if own:
+        return f"what fits is withheld: {count_whys(own)}"
+    names = sorted({one.application or "no application" for one in withheld})
+    return f"what fits is of another application: {', '.join(names)}"
 
 
-def _told_apart(low: float, high: float) -> tuple[str, str]:
-    """Two scores with as many digits, two at least and six at most, as it takes to see that they differ."""
-    for digits in range(2, 7):
-        told = f"{low:.{digits}f}", f"{high:.{digits}f}"
-        if told[0] != told[1]:
-            break
-    return told
-
-
-def count_whys(withheld: Sequence[Withheld]) -> str:
+def count_whys(withheld: Iterable[Withheld]) -> str:
     """`1 harmful, 2 unproven`."""
     return ", ".join(f"{count} {why}" for why, count in sorted(Counter(one.why for one in withheld).items()))
+
+
+def told_apart(low: float, high: float) -> tuple[str, str]:
+    """Two scores with as many digits, two at least and six at most, as it takes to see that they differ."""
+    digits = next((digits for digits in range(2, 6) if f"{low:.{digits}f}" != f"{high:.{digits}f}"), 6)
+    return f"{low:.{digits}f}", f"{high:.{digits}f}"

@@ -1,316 +1,250 @@
-"""What speaks for and against a record: features of the request that is asked and the request that is stored.
+"""What speaks for and against a record: features of the request that is asked and the requests that are stored.
 
 A word counts as held by the other side exactly (1) or by a word related to it in the thesaurus (0.7). Rare words count
 more, values and the smallest words less; so does what introduces a value ("to Jane") or is in no thesaurus, where the
-other side has it not: that may be a name. Verb, object and meaning are those of the clause that asks (`Request.asks`):
-a long request says much that is no part of the task.
+other side has it not: that may be a name. Verb and meaning are those of the clause that asks (`Request.asks`): a long
+request says much that is no part of the task.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.index.base import Candidate
-from ufo_experience.request import Request, on_forgetting, stem
+from ufo_experience.request import Request, application_key, on_forgetting, stem
 from ufo_experience.retrieve.meaning import Said, meanings
+from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.retrieve.thesaurus import Entries, thesaurus
 
 Floats = NDArray[np.float64]
 RELATED = 0.7  # what a related word counts, where the same one counts 1
 _COMMON_WEIGHT, _VALUE_WEIGHT, _ARGUMENT_WEIGHT, _UNKNOWN_WEIGHT = 0.3, 0.25, 0.35, 0.5
-_MOST_SHARED = 6  # words: more say no more
 _UNSAID = 0.5  # what speaks neither for nor against
-_WORDS = json.loads(Path(__file__).with_name("words.json").read_text("utf-8"))
-COMMON = frozenset(map(stem, _WORDS["common"].split()))
-_PREPOSITIONS = frozenset(map(stem, _WORDS["prepositions"].split()))
-_BEFORE_VALUES = frozenset(map(stem, _WORDS["before_values"].split()))
-_INTRODUCES = {stem(word): kind for kind, some in _WORDS["introduces"].items() for word in some.split()}
-_ENDS_FILLER = _PREPOSITIONS | frozenset(map(stem, _WORDS["ends_filler"].split()))
+_ALIKE = 0.7  # of the weight of their words two requests share, to read like runs of one procedure
+_BESIDE = 3  # other tasks of an application that tell whether a request is about it
+_DATA = json.loads(Path(__file__).with_name("words.json").read_text("utf-8"))
+COMMON = frozenset(map(stem, _DATA["common"].split()))
+_LEADS = {stem(word): kind for kind, some in _DATA["leads"].items() for word in some.split()}
 _ALWAYS_FILLED = frozenset({"content", "title"})
-_NONE: Entries = frozenset()
 
-PAIR = (
-    "query_coverage", "record_coverage", "missing", "surplus", "agreement", "agreement_related", "agreement_values",
-    "shared_words", "verb_held", "verb_named", "object_held", "object_named", "same_kinds", "same_values",
-    "unexplained", "asks_held", "asks_named", "sentence_held", "sentence_named",
+NAMES = (
+    "masked", "record_coverage", "missing", "surplus", "agreement_related", "verb_held", "same_values", "unexplained",
+    "asks_named", "meaning_asked", "meaning_named", "ahead", "best_masked", "log_length", "application_ahead",
 )  # fmt: skip
-MEANT = ("meaning", "meaning_asked", "meaning_named", "meaning_least")
-STORE = ("words", "masked", *PAIR, *MEANT)
 
 
-@dataclass(frozen=True)
-class Part:
-    """A sentence of a request: where its words stand, and what they stand for."""
+class Word(NamedTuple):
+    """A word as it is compared: what it stands for and what is related to that, and what it weighs, its rarity apart.
 
-    start: int
-    end: int
-    words: frozenset[str]
+    `shared` weighs it where the other side has it, `lost` where not; `says` is False for the smallest words. `filler`
+    is the kind of place it fills, "" for words of the procedure itself.
+    """
+
+    stem: str
     own: Entries
+    related: Entries
+    is_value: bool
+    says: bool
+    known: bool
+    filler: str
+    shared: float
+    lost: float
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A request as it is compared: of each word what it stands for and weighs, its rarity apart.
+    """A request as it is compared; `own` is what its words stand for (values left out), `asks` the clause that asks."""
 
-    `shared` weighs a word where the other side has it, `lost` where not; `says` is False for the smallest words.
-    """
-
-    stems: tuple[str, ...]
-    is_value: tuple[bool, ...]
-    entries: tuple[Entries, ...]
-    related: tuple[Entries, ...]
-    shared: tuple[float, ...]
-    lost: tuple[float, ...]
-    says: tuple[bool, ...]
-    known: tuple[bool, ...]
-    place: tuple[str, ...]  # the kind of filler that stands there, "" for words of the procedure itself
-    words: frozenset[str]
-    own: Entries  # what the words stand for that are no values
-    kinds: frozenset[str]
+    words: tuple[Word, ...]
+    stems: frozenset[str]
+    own: Entries
+    fillers: frozenset[str]
     verb: int
-    objects: tuple[int, ...]
-    asks: Part
+    asks: slice
     said: Said
 
 
 @lru_cache(maxsize=512)
 def prepared(request: Request) -> Prepared:
     """A request ready for comparison; the last few hundred are kept, as a long one takes 100 kB."""
-    stems, kinds = request.words, request.kinds
-    entries = thesaurus().entries(stems)
-    related = tuple(thesaurus().related(one) if one else one for one in entries)
-    says = tuple(one not in COMMON and one not in _PREPOSITIONS for one in stems)
-    known = tuple(
-        not kind and (bool(found) or thesaurus().is_known(one))
-        for one, kind, found in zip(stems, kinds, entries, strict=True)
-    )
-    shared = tuple(
-        (1.0 if saying else _COMMON_WEIGHT) * (_VALUE_WEIGHT if kind else 1.0)
-        for saying, kind in zip(says, kinds, strict=True)
-    )
-    start, end = request.asked
-    asking = [place for place in range(start, end) if says[place] and not kinds[place]]
-    verb = asking[0] if asking else -1
-    lost = _lost(stems, shared, says, known, verb)
-    fillers = _fillers(stems, kinds, known, verb)
-    objects = _objects(stems, says, fillers, verb, end)
-    weights = [
-        (stems[place], lost[place] / (1.0 if says[place] else _COMMON_WEIGHT))
-        for place in range(start, end)
-        if not kinds[place]
+    words, verb = _read(request)
+    asks = slice(*request.asked)
+    said = [
+        (one.stem, one.lost / (1.0 if one.says else _COMMON_WEIGHT))
+        for one in words[asks]
+        if not one.is_value and not one.stem.isdigit()
     ]
-    whole = _part(stems, entries, kinds, 0, len(stems))
     return Prepared(
-        stems,
-        tuple(map(bool, kinds)),
-        tuple(entries),
-        related,
-        shared,
-        lost,
-        says,
-        known,
-        fillers,
-        whole.words,
-        whole.own,
-        frozenset(kinds) - {"", "name"},
+        words,
+        frozenset(request.words),
+        frozenset().union(*(one.own for one in words if not one.is_value)),
+        frozenset(one.filler for one in words) - {""},
         verb,
-        objects,
-        whole if (start, end) == (0, len(stems)) else _part(stems, entries, kinds, start, end),
-        meanings().said([one for one in weights if not one[0].isdigit()]),
+        asks,
+        meanings().said(said),
     )
 
 
 on_forgetting(prepared.cache_clear)
 
 
-def _part(stems: Sequence[str], entries: Sequence[Entries], kinds: Sequence[str], start: int, end: int) -> Part:
-    own = _NONE.union(*[found for found, kind in zip(entries[start:end], kinds[start:end], strict=True) if not kind])
-    return Part(start, end, frozenset(stems[start:end]), own)
+def _read(request: Request) -> tuple[tuple[Word, ...], int]:
+    """The words of a request, and the place of its verb (-1 without one).
 
-
-def _lost(
-    stems: Sequence[str], shared: Sequence[float], says: Sequence[bool], known: Sequence[bool], verb: int
-) -> tuple[float, ...]:
-    """What each word weighs that the other side has not."""
-    found: list[float] = []
-    lead = ""
-    for place, (word, weight) in enumerate(zip(stems, shared, strict=True)):
-        lead = word if word in _PREPOSITIONS else lead
-        weight *= _ARGUMENT_WEIGHT if lead in _BEFORE_VALUES else 1.0
-        weight *= _UNKNOWN_WEIGHT if says[place] and not known[place] and place != verb else 1.0
-        found.append(weight)
-    return tuple(found)
-
-
-def _fillers(stems: Sequence[str], kinds: Sequence[str], known: Sequence[bool], verb: int) -> tuple[str, ...]:
-    """Of each word which place it fills: everything behind "about" or "named", values and what may be one elsewhere.
-
-    Runs of one procedure differ there, marked or not: "about the budget" and "about the trip".
+    What stands behind "about" or "named" fills a place, and so do values and what may be one elsewhere: runs of one
+    procedure differ there, marked or not ("about the budget", "about the trip").
     """
-    found: list[str] = []
+    says = [word not in COMMON and word not in _LEADS for word in request.words]
+    asking = (place for place in range(*request.asked) if says[place] and not request.kinds[place])
+    verb = next(asking, -1)
+    found: list[Word] = []
     lead = ""
-    for place, (word, kind) in enumerate(zip(stems, kinds, strict=True)):
-        if word in _ENDS_FILLER and place > verb:
-            lead = _INTRODUCES.get(word, "")
-            found.append("")
-            continue
-        fills = bool(kind) or lead in _ALWAYS_FILLED or (bool(lead) and not known[place] and word not in COMMON)
-        found.append((lead or kind) if fills else "")
-    return tuple(found)
+    columns = zip(request.words, request.kinds, thesaurus().entries(request.words), says, strict=True)
+    for place, (word, kind, own, saying) in enumerate(columns):
+        known = not kind and (bool(own) or thesaurus().is_known(word))
+        if word in _LEADS and place > verb:
+            lead = _LEADS[word]
+        fills = bool(kind) or (saying and bool(lead) and (lead in _ALWAYS_FILLED or not known))
+        shared = (1.0 if saying else _COMMON_WEIGHT) * (_VALUE_WEIGHT if kind else 1.0)
+        lost = shared * (_ARGUMENT_WEIGHT if lead else 1.0)
+        lost *= _UNKNOWN_WEIGHT if saying and not known and place != verb else 1.0
+        related = thesaurus().related(own) if own else own
+        found.append(Word(word, own, related, bool(kind), saying, known, (lead or kind) if fills else "", shared, lost))
+    return tuple(found), verb
 
 
-def _objects(
-    stems: Sequence[str], says: Sequence[bool], fillers: Sequence[str], verb: int, end: int
-) -> tuple[int, ...]:
-    """The places of what is acted on: what stands behind the verb, up to a preposition."""
-    found: list[int] = []
-    for place in range(verb + 1, end) if verb >= 0 else ():
-        if stems[place] in _PREPOSITIONS and found:
-            break
-        if says[place] and not fillers[place]:
-            found.append(place)
-    return tuple(found)
+def table_of(asked: Request, candidates: Sequence[Candidate], rarity: Mapping[str, float]) -> Floats:
+    """The features of a request and each candidate, columns in the order of `NAMES`. `rarity` is that of all their
+    words and, under "", of an unknown one."""
+    own, others = prepared(asked), [prepared(one.row.request) for one in candidates]
+    masked = np.array([[one.masked] for one in candidates])
+    pairs = np.array([_pair(own, other, rarity) for other in others])
+    near = meanings().compare(own.said, [other.said for other in others])
+    return np.hstack([masked, pairs, near, _standing(own, candidates, near.mean(axis=1))])
 
 
-def pair_features(
-    asked: Prepared, sentences: Sequence[Part], had: Prepared, rarity: Mapping[str, float], rarest: float
-) -> list[float]:
-    """The features of a request and a record, in the order of `PAIR`."""
-    held = _shares(asked, had)
-    named = _shares(had, asked)
-    exact = related = values = 0.0
-    count = 0
-    for place, share in enumerate(held):
-        if not share or not asked.says[place]:
-            continue
-        word = asked.stems[place]
-        weight = rarity[word] / rarest
-        if asked.is_value[place]:
-            values += weight
-        elif share == 1.0:
-            exact += weight
-            count += 1
-        else:
-            related += weight * share
-    coverage, missing = _coverage(asked, held, rarity)
-    record_coverage, surplus = _coverage(had, named, rarity)
-    asks_named = _covered(had, named, had.asks, rarity)
+# ---- a request and a record ----
+
+
+def _pair(asked: Prepared, had: Prepared, rarity: Mapping[str, float]) -> list[float]:
+    held, named = _shares(asked, had), _shares(had, asked)
+    weight, other_weight = _weights(asked, held, rarity), _weights(had, named, rarity)
+    pairs = zip(asked.words, held, strict=True)
+    related = sum(share * rarity[word.stem] for word, share in pairs if word.says and 0 < share < 1)
+    both = asked.fillers & had.fillers
     return [
-        coverage,
-        record_coverage,
-        missing,
-        surplus,
-        exact,
-        related,
-        values,
-        min(count, _MOST_SHARED) / _MOST_SHARED,
+        _mean(other_weight, named),
+        _missing(asked, held, weight),
+        _missing(had, named, other_weight),
+        related / rarity[""],
         held[asked.verb] if asked.verb >= 0 else _UNSAID,
-        named[had.verb] if had.verb >= 0 else _UNSAID,
-        _mean(held, asked.objects),
-        _mean(named, had.objects),
-        _overlap(asked.kinds, had.kinds),
         _same_values(asked, had, rarity),
-        _unexplained(asked, held, had, named, rarity),
-        _covered(asked, held, asked.asks, rarity),
-        asks_named,
-        *(_best_sentence(asked, sentences, held, had, rarity) if len(sentences) > 1 else (coverage, asks_named)),
+        _unexplained(both, [(asked, weight, held), (had, other_weight, named)]),
+        _mean(other_weight[had.asks], named[had.asks]),
     ]
 
 
-def _best_sentence(
-    asked: Prepared, sentences: Sequence[Part], held: Sequence[float], had: Prepared, rarity: Mapping[str, float]
-) -> tuple[float, float]:
-    """Of the sentence of the request that fits what the record asks best: how much either has of the other."""
-    pairs = [
-        (_covered(asked, held, one, rarity), _covered(had, _shares(had, one), had.asks, rarity)) for one in sentences
-    ]
-    return max(pairs, key=lambda pair: pair[0] * pair[1], default=(0.0, 0.0))
-
-
-def _covered(side: Prepared, shares: Sequence[float], part: Part, rarity: Mapping[str, float]) -> float:
-    """How much of a part of one side the other has."""
-    total = held = 0.0
-    for place in range(part.start, part.end):
-        weight = rarity[side.stems[place]] * (side.shared[place] if shares[place] else side.lost[place])
-        total += weight
-        held += weight * shares[place]
-    return held / total if total else 0.0
-
-
-def _shares(side: Prepared, other: Prepared | Part) -> list[float]:
-    """Of each word of one side how much the other, or a part of it, has of it."""
-    words, own = other.words, other.own
+def _shares(side: Prepared, other: Prepared) -> list[float]:
+    """Of each word of one side how much the other has of it."""
     return [
-        1.0 if word in words else 0.0 if related.isdisjoint(own) else RELATED
-        for word, related in zip(side.stems, side.related, strict=True)
+        1.0 if word.stem in other.stems else 0.0 if word.related.isdisjoint(other.own) else RELATED
+        for word in side.words
     ]
 
 
-def _coverage(side: Prepared, shares: Sequence[float], rarity: Mapping[str, float]) -> tuple[float, float]:
-    """How much of a side the other one has, and the share of what it says that is known and missing there."""
-    total = held = missing = 0.0
-    said = 1e-9
-    columns = zip(side.stems, shares, side.shared, side.lost, side.says, side.known, strict=True)
-    for word, share, shared, lost, says, known in columns:
-        weight = rarity[word] * (shared if share else lost)
-        total += weight
-        held += weight * share
-        if says:
-            said += weight
-            if not share and known:
-                missing += weight
-    return (held / total if total else 0.0), missing / said
+def _weights(side: Prepared, shares: Sequence[float], rarity: Mapping[str, float]) -> list[float]:
+    pairs = zip(side.words, shares, strict=True)
+    return [rarity[word.stem] * (word.shared if share else word.lost) for word, share in pairs]
 
 
-def _unexplained(
-    asked: Prepared, held: Sequence[float], had: Prepared, named: Sequence[float], rarity: Mapping[str, float]
-) -> float:
+def _mean(weights: Sequence[float], shares: Sequence[float]) -> float:
+    """How much of a side, or a part of it, the other has."""
+    total = sum(weights)
+    return sum(map(float.__mul__, weights, shares)) / total if total else 0.0
+
+
+def _missing(side: Prepared, shares: Sequence[float], weights: Sequence[float]) -> float:
+    """The share of what a side says that is known, fills no place, and that the other has not."""
+    columns = [one for one in zip(side.words, shares, weights, strict=True) if one[0].says]
+    missing = sum(weight for word, share, weight in columns if word.known and not share and not word.filler)
+    return missing / (sum(weight for _, _, weight in columns) or 1.0)
+
+
+def _unexplained(both: frozenset[str], sides: Iterable[tuple[Prepared, Sequence[float], Sequence[float]]]) -> float:
     """How much the two differ, apart from what fills the same places of both: there runs of one procedure differ."""
-    both = frozenset(asked.place) & frozenset(had.place) - {""}
     total = differs = 0.0
-    for side, shares in ((asked, held), (had, named)):
-        columns = zip(side.stems, shares, side.shared, side.lost, side.says, side.place, strict=True)
-        for word, share, shared, lost, says, place in columns:
-            if says and place not in both:
-                weight = rarity[word] * (shared if share else lost)
+    for side, weights, shares in sides:
+        for word, weight, share in zip(side.words, weights, shares, strict=True):
+            if word.says and word.filler not in both:
                 total += weight
                 differs += weight * (1 - share)
     return differs / total if total else _UNSAID
 
 
-def _mean(shares: Sequence[float], places: Sequence[int]) -> float:
-    return sum([shares[place] for place in places]) / len(places) if places else _UNSAID
-
-
-def _overlap(some: frozenset[str], others: frozenset[str]) -> float:
-    return len(some & others) / len(some | others) if some and others else _UNSAID
-
-
 def _same_values(asked: Prepared, had: Prepared, rarity: Mapping[str, float]) -> float:
     """The share of the record's values that the request names, too, by the rarity of their words."""
-    values = [word for word, is_value in zip(had.stems, had.is_value, strict=True) if is_value]
-    total = sum([rarity[word] for word in values])
-    return sum([rarity[word] for word in values if word in asked.words]) / total if total else 0.0
+    values = [word.stem for word in had.words if word.is_value]
+    total = sum(rarity[word] for word in values)
+    return sum(rarity[word] for word in values if word in asked.stems) / total if total else 0.0
 
 
-def table_of(asked: Request, candidates: Sequence[Candidate], rarity: Mapping[str, float], rarest: float) -> Floats:
-    """The features of a request and each candidate by itself, columns in the order of `STORE`."""
-    own = prepared(asked)
-    others = [prepared(one.row.request) for one in candidates]
-    sentences = [_part(own.stems, own.entries, asked.kinds, *one) for one in asked.sentences]
-    pairs = [pair_features(own, sentences, other, rarity, rarest) for other in others]
-    near = meanings().compare(own.said, [other.said for other in others])
-    index = [[one.words, one.masked] for one in candidates]
-    return np.hstack([np.array(index), np.array(pairs), np.column_stack(near).astype(np.float64)])
+# ---- a record among others ----
 
 
-def words_of(requests: Sequence[Request]) -> set[str]:
-    """All words whose rarity `table_of` asks for."""
-    return {word for one in requests for word in one.words}
+def _standing(asked: Prepared, candidates: Sequence[Candidate], near: Floats) -> Floats:
+    """How far each is ahead of the best other procedure, and what tells how hard the request is."""
+    together = near + np.array([one.words + one.masked for one in candidates])
+    best = int(together.argmax())
+    same = np.array([_is_run_of(candidates[best], one) for one in candidates], np.bool_)
+    others = float(together[~same].max(initial=0.0))
+    length = math.log(max(sum(word.stem not in COMMON for word in asked.words), 1))
+    return np.column_stack(
+        [
+            together - np.where(same, others, together[best]),
+            np.full(len(candidates), max(one.masked for one in candidates)),
+            np.full(len(candidates), length),
+            _application_ahead(together, candidates),
+        ]
+    )
+
+
+def _is_run_of(best: Candidate, other: Candidate) -> bool:
+    """True for what reads like another run of the best one's procedure: that is not ahead of it, nor behind."""
+    if best.row.task_key == other.row.task_key:
+        return True
+    one, two = prepared(best.row.request), prepared(other.row.request)
+    weight = {word.stem: word.lost for side in (two, one) for word in side.words}
+    shared = math.fsum(weight[word] for word in one.stems & two.stems)
+    alike = shared >= _ALIKE * math.fsum(weight.values())
+    return alike and conflict(best.row.request, other.row.request) is None
+
+
+def _application_ahead(values: Floats, candidates: Sequence[Candidate]) -> Floats:
+    """How much nearer the best other tasks of its application come than those of other applications."""
+    keys = [application_key(one.row.application) for one in candidates]
+    tasks = [one.row.task_key for one in candidates]
+    best: dict[str, dict[str, float]] = {}
+    for key, task, value in zip(keys, tasks, values.tolist(), strict=True):
+        known = best.setdefault(key, {})
+        known[task] = max(value, known.get(task, 0.0))
+    if len(best) < 2:
+        return np.zeros(len(candidates))
+    others = {key: _best(value for other in best if other != key for value in best[other].values()) for key in best}
+    own = (
+        _best(value for other, value in best[key].items() if other != task) - others[key]
+        for key, task in zip(keys, tasks, strict=True)
+    )
+    return np.fromiter(own, np.float64)
+
+
+def _best(values: Iterable[float]) -> float:
+    return sum(sorted(values, reverse=True)[:_BESIDE]) / _BESIDE

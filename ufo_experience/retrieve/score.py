@@ -12,8 +12,7 @@ The cosine of an embedder finds candidates; neither order nor score is fitted to
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -23,25 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.index.base import Candidate
-from ufo_experience.request import Request, application_key
-from ufo_experience.retrieve.features import COMMON, STORE, prepared, table_of
-from ufo_experience.retrieve.opposites import conflict
+from ufo_experience.request import Request
+from ufo_experience.retrieve.features import NAMES, table_of
 
 Floats = NDArray[np.float64]
 FILE = Path(__file__).with_name("relevance.json")
 THRESHOLD = 0.75  # of the source documents: three of four that are served at the least score help
-_ALIKE = 0.7  # of the weight of their words two requests share, to read like runs of one procedure
-_BESIDE = 3  # other tasks of an application that tell whether a request is about it
-STANDING = (
-    "ahead",
-    "words_ahead",
-    "meaning_ahead",
-    "best_masked",
-    "log_length",
-    "application_ahead",
-    "application_named",
-)
-NAMES = (*STORE, *STANDING)
 
 
 @dataclass(frozen=True)
@@ -67,7 +53,8 @@ class Trees:
         return cls(tuple(data["names"]), data["base"], data["depth"], roots, feature, threshold, left, right, value)
 
     def logit(self, table: Floats) -> Floats:
-        """One number for each row of a table whose columns are `names`."""
+        """One number for each row of a table whose columns are `NAMES`."""
+        table = table[:, [NAMES.index(name) for name in self.names]]
         rows = np.arange(len(table))[:, None]
         node = np.broadcast_to(self.roots, (len(table), len(self.roots)))
         for _ in range(self.depth):
@@ -77,110 +64,23 @@ class Trees:
 
 
 @lru_cache(maxsize=1)
-def _fitted() -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return data
+def _fitted() -> tuple[dict[str, float], Trees]:
+    """The weights of the order, and the trees."""
+    data = json.loads(FILE.read_text(encoding="utf-8"))
+    return data["order"], Trees.from_data(data["score"])
 
 
-@lru_cache(maxsize=1)
-def _trees() -> Trees:
-    return Trees.from_data(_fitted()["score"])
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Candidates best first, with all that is known of each; `table` has the columns `NAMES`."""
-
-    candidates: tuple[Candidate, ...]
-    order: Floats
-    score: Floats
-    table: Floats
-
-
-def scored(asked: Request, candidates: Sequence[Candidate], rarity: Mapping[str, float], named: bool) -> Scored:
-    """Candidates in order, each with its score. `rarity` is that of all their words and, under "", of an unknown one;
-    `named` says that an application was asked for."""
-    table = features(asked, candidates, rarity, named)
-    place = ordered(table, candidates, order_of(table))
-    table, candidates = table[place], tuple(candidates[one] for one in place)
-    names = _trees().names
-    logit = _trees().logit(table[:, [NAMES.index(name) for name in names]])
-    return Scored(candidates, order_of(table), np.asarray(1 / (1 + np.exp(-logit)), np.float64), table)
-
-
-def features(asked: Request, candidates: Sequence[Candidate], rarity: Mapping[str, float], named: bool) -> Floats:
-    """All features of each candidate, columns as in `NAMES`."""
-    own = table_of(asked, candidates, rarity, rarity[""])
-    return np.hstack([own, standing(asked, candidates, own, named)])
-
-
-def order_of(table: Floats) -> Floats:
-    """Higher is better."""
-    weights: Mapping[str, float] = _fitted()["order"]
-    total = np.zeros(len(table))
-    for name, weight in weights.items():
-        total += weight * table[:, NAMES.index(name)]
-    return total
-
-
-def ordered(table: Floats, candidates: Sequence[Candidate], order: Floats) -> list[int]:
-    """Places, best first; ties by id."""
-    return sorted(range(len(candidates)), key=lambda place: (-order[place], candidates[place].row.id))
-
-
-def standing(asked: Request, candidates: Sequence[Candidate], table: Floats, named: bool) -> Floats:
-    """Where each candidate stands among the others; columns as in `STANDING`."""
-    columns = {name: table[:, STORE.index(name)] for name in ("words", "masked", "meaning")}
-    together = columns["words"] + columns["masked"] + columns["meaning"]
-    best = int(together.argmax())
-    same = np.array([_is_run_of(candidates[best], one) for one in candidates], np.bool_)
-    whole = np.ones(len(candidates))
-    length = sum(word not in COMMON for word in asked.words)
-    return np.column_stack(
-        [
-            *(_ahead(values, same, best) for values in (together, columns["words"], columns["meaning"])),
-            whole * columns["masked"].max(initial=0.0),
-            whole * np.log(max(length, 1)),
-            _application_ahead(together, candidates),
-            whole * named,
-        ]
-    )
-
-
-def _is_run_of(best: Candidate, other: Candidate) -> bool:
-    """True for what reads like another run of the best one's procedure: that is not ahead of it, nor behind."""
-    if best.row.task_key == other.row.task_key:
-        return True
-    one, two = prepared(best.row.request), prepared(other.row.request)
-    weight = dict(zip(two.stems, two.lost, strict=True)) | dict(zip(one.stems, one.lost, strict=True))
-    shared = math.fsum(weight[word] for word in one.words & two.words)
-    alike = shared >= _ALIKE * math.fsum(weight.values())
-    return alike and conflict(best.row.request, other.row.request) is None
-
-
-def _ahead(values: Floats, same: NDArray[np.bool_], best: int) -> Floats:
-    """Each value minus the highest of the other procedures; of those that are not of the best one minus the best's."""
-    others = float(values[~same].max(initial=0.0))
-    return np.asarray(values - np.where(same, others, values[best]), np.float64)
-
-
-def _application_ahead(values: Floats, candidates: Sequence[Candidate]) -> Floats:
-    """How much nearer the best other tasks of its application come than those of other applications."""
-    keys = [application_key(one.row.application) for one in candidates]
-    tasks = [one.row.task_key for one in candidates]
-    best: dict[str, dict[str, float]] = {}
-    for key, task, value in zip(keys, tasks, values.tolist(), strict=True):
-        known = best.setdefault(key, {})
-        known[task] = max(value, known.get(task, 0.0))
-    if len(best) < 2:
-        return np.zeros(len(candidates))
-    others = {key: _mean(value for other in best if other != key for value in best[other].values()) for key in best}
-    own = (
-        _mean(value for other, value in best[key].items() if other != task) - others[key]
-        for key, task in zip(keys, tasks, strict=True)
-    )
-    return np.fromiter(own, np.float64)
-
-
-def _mean(values: Iterable[float]) -> float:
-    return sum(sorted(values, reverse=True)[:_BESIDE]) / _BESIDE
+def scored(
+    asked: Request, candidates: Sequence[Candidate], rarity: Mapping[str, float]
+) -> list[tuple[Candidate, float, float, dict[str, float]]]:
+    """Candidates in order, each with its place in the order (higher is better), its score and its features. `rarity`
+    is that of all their words and, under "", of an unknown one."""
+    if not candidates:
+        return []
+    weights, trees = _fitted()
+    table = table_of(asked, candidates, rarity)
+    order = table[:, [NAMES.index(name) for name in weights]] @ np.array([*weights.values()])
+    score = 1 / (1 + np.exp(-trees.logit(table)))
+    told = (dict(zip(NAMES, row, strict=True)) for row in table.tolist())
+    found = zip(candidates, order.tolist(), score.tolist(), told, strict=True)
+    return sorted(found, key=lambda one: (-one[1], one[0].row.id))

@@ -30,8 +30,8 @@ def lifted(request: Request, row: Row, score: float) -> float:
 def _does(request: Request, task: Request) -> bool:
     """True where the task says what the request asks to do, in the same word or a related one."""
     asked, told = prepared(request), prepared(task)
-    verb = asked.verb
-    return verb < 0 or asked.stems[verb] in told.words or not asked.related[verb].isdisjoint(told.own)
+    verb = asked.words[asked.verb] if asked.verb >= 0 else None
+    return verb is None or verb.stem in told.stems or not verb.related.isdisjoint(told.own)
 
 
 def _likeness(request: Request, wording: Request) -> float:
@@ -39,7 +39,7 @@ def _likeness(request: Request, wording: Request) -> float:
     if conflict(request, wording) is not None:
         return 0.0
     asked, said = (
-        {word for word, is_value in zip(side.stems, side.is_value, strict=True) if word not in COMMON and not is_value}
-        for side in (prepared(request), prepared(wording))
+        {word for word, kind in zip(side.words, side.kinds, strict=True) if word not in COMMON and not kind}
+        for side in (request, wording)
     )
     return len(asked & said) / len(asked | said) if asked | said else 0.0

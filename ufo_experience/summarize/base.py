@@ -62,9 +62,8 @@ class Summarizer(Protocol):
 
 @dataclass(frozen=True)
 class Summary:
-    """What a summarizer decides. `steps` are steps of the trajectory, in its order, with their own numbers; `detours`
-    are the numbers of others, each with why it is none of them.
-    """
+    """What a summarizer decides. `steps` are steps of the trajectory, with their own numbers; `detours` are the numbers
+    of others, each with why it is none of them."""
 
     intent: str
     steps: tuple[Step, ...]
@@ -95,25 +94,13 @@ def experience_id(trajectory: Trajectory) -> str:
     return content_id([trajectory.session, trajectory.request, trajectory.subtask, steps, trajectory.outcome.success])
 
 
-def _numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps, numbered from 1; what one says of another's number goes along."""
-    old = [step.step_number for step in steps]
-
-    def after(seen: Seen | None) -> Seen | None:
-        return seen and seen.model_copy(update={"after": sum(number <= seen.after for number in old)})
-
-    numbered = enumerate(steps, start=1)
-    return tuple(step.model_copy(update={"step_number": n, "seen": after(step.seen)}) for n, step in numbered)
-
-
 def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) -> Experience:
     """Put a summary of a redacted trajectory into the form that is kept.
 
-    Steps are numbered again from 1; `source` still names their lines. What came from the log or a model is checked
-    against the schema once more. A success that does not say what was asked, what was done or to what stays
-    `observed`, whoever judged it.
+    Steps are numbered again from 1; `source` still names their lines. A success that does not say what was asked, what
+    was done or to what stays `observed`, whoever judged it.
     """
-    steps = _numbered(tuple(map(_portable, summary.steps)))
+    steps = _numbered([_portable(step) for step in summary.steps])
     application = _main_application(trajectory, steps)
     action = Action(
         strategy=_path(steps),
@@ -134,15 +121,16 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
     reason = summary.failure_reason or trajectory.outcome.failure_reason
     outcome = trajectory.outcome.model_copy(update={"failure_reason": clip(reason) if reason else None})
     slots = _slots(trajectory, summary, (state, action, outcome))
+    judged = trajectory.outcome.is_judged and trajectory.complete  # by someone other than the agent, and a whole run
     values = {
         "id": experience_id(trajectory),
         "state": state,
         "action": action,
         "outcome": outcome,
-        "salience": salience(trajectory),
+        "salience": _salience(trajectory, judged),
         "episode_id": trajectory.session or None,
         "created_at": _when(trajectory),
-        "trust": trust_of(trajectory),
+        "trust": Trust.VERIFIED if judged else Trust.OBSERVED,
         "provenance": _provenance(trajectory, summary, summarizer),
         "slots": slots,
         "digests": {slot: value for slot, value in trajectory.digests.items() if slot in slots},
@@ -150,8 +138,34 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
         "avoid_when": _lines(summary.avoid_when),
     }
     experience = validate(Experience, values, file=source_of(trajectory))
-    incomplete = experience.trust is Trust.VERIFIED and missing(experience)
+    incomplete = judged and missing(experience)
     return experience.model_copy(update={"trust": Trust.OBSERVED}) if incomplete else experience
+
+
+def _numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps, numbered from 1; what one says of another's number goes along."""
+    old = [step.step_number for step in steps]
+
+    def after(seen: Seen | None) -> Seen | None:
+        return seen and seen.model_copy(update={"after": sum(number <= seen.after for number in old)})
+
+    numbered = enumerate(steps, start=1)
+    return tuple(step.model_copy(update={"step_number": n, "seen": after(step.seen)}) for n, step in numbered)
+
+
+def _portable(step: Step) -> Step:
+    """A step on a named control without its place on one screen; an option that is chosen by its number keeps it."""
+    by_number = step.action_type.startswith(("select", "choose"))
+
+    def is_place(name: str, value: object) -> bool:
+        if name in _MARKS:
+            return isinstance(value, str) and _MARK.fullmatch(value) is not None
+        is_number = name in _PLACES and isinstance(value, (int, float, list, tuple))
+        return is_number and not (by_number and "index" in name)
+
+    gone = [name for name, value in step.parameters.items() if step.target_control.name and is_place(name, value)]
+    kept = {name: value for name, value in step.parameters.items() if name not in gone}
+    return step.model_copy(update={"parameters": kept}) if gone else step
 
 
 def _cut(trajectory: Trajectory, summary: Summary) -> tuple[Cut, ...]:
@@ -169,19 +183,8 @@ def _cut(trajectory: Trajectory, summary: Summary) -> tuple[Cut, ...]:
     )
 
 
-def trust_of(trajectory: Trajectory) -> Trust:
-    """`verified` when someone other than the agent judged a whole run, else `observed`."""
-    judged = trajectory.outcome.is_judged
-    return Trust.VERIFIED if judged and trajectory.complete else Trust.OBSERVED
-
-
-def salience(trajectory: Trajectory) -> float:
-    """How much a run has to teach, before anyone used it.
-
-    0.5, and 0.2 more if it was judged, 0.1 more if errors occurred (there is a lesson in it), 0.2 less if the log is
-    incomplete.
-    """
-    judged = trust_of(trajectory) is Trust.VERIFIED
+def _salience(trajectory: Trajectory, judged: bool) -> float:
+    """How much a run has to teach, before anyone used it: more if it was judged, or erred; less if the log is short."""
     stumbled = any(not step.ok for step in trajectory.steps)
     return round(0.5 + 0.2 * judged + 0.1 * stumbled - 0.2 * (not trajectory.complete), 2)
 
@@ -255,19 +258,3 @@ def _slots(trajectory: Trajectory, summary: Summary, kept: Sequence[Model]) -> d
 
 def _lines(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(clip(line, MAX_TEXT) for line in dict.fromkeys(lines) if line.strip())[:MAX_TAGS]
-
-
-def _portable(step: Step) -> Step:
-    """A step on a named control without its place on one screen; an option that is chosen by its number keeps it."""
-    if not step.target_control.name:
-        return step
-    by_number = step.action_type.startswith(("select", "choose"))
-    kept = {
-        name: value
-        for name, value in step.parameters.items()
-        if not (
-            name in _PLACES and isinstance(value, (int, float, list, tuple)) and not (by_number and "index" in name)
-        )
-        and not (name in _MARKS and isinstance(value, str) and _MARK.fullmatch(value))
-    }
-    return step if len(kept) == len(step.parameters) else step.model_copy(update={"parameters": kept})

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ def find_detours(trajectory: Trajectory) -> dict[int, str]:
     """The numbers of steps that were not needed, each with why; never all of those that worked."""
     way = _Way(trajectory)
     for place, step in enumerate(trajectory.steps):
-        way.take(step, is_last=not any(map(_acts, trajectory.steps[place + 1 :])))
+        way.take(step, is_last=all(map(_idle, trajectory.steps[place + 1 :])))
     if not way.kept:
         return {number: why for number, why in way.cut.items() if why in (FAILED, LOOKED)}
     return dict(sorted(way.cut.items()))
@@ -70,22 +70,19 @@ class _Way:
         self._visible = trajectory.visibility.visible_before
         self._opened = frozenset(trajectory.visibility.menu_opened_after)
         self._numbers = [step.step_number for step in trajectory.steps]
-        self._rules: tuple[Callable[[Step], bool], ...] = (
-            self._undoes,
-            self._leaves,
-            self._sets_again,
-            self._chooses_another,
-            self._comes_round,
-            self._was_in_view,
-        )
 
     def take(self, step: Step, *, is_last: bool) -> None:
         """Read one more step. The last that acts is what the run was for: it never only leaves."""
-        why = _idle(step)
-        if why:
+        if why := _idle(step):
             self.cut[step.step_number] = why
-            return
-        if not any(rule(step) for rule in self._rules if not (is_last and rule == self._leaves)):
+        elif not (
+            self._undoes(step)
+            or (not is_last and self._leaves(step))
+            or self._sets_again(step)
+            or self._chooses_another(step)
+            or self._comes_round(step)
+            or self._was_in_view(step)
+        ):
             self.kept.append(step)
 
     # Each rule drops what a step makes needless, and says whether the step itself goes as well.
@@ -96,9 +93,8 @@ class _Way:
             return False
         last = self.kept[-1]
         scrolled = _is(step, "scrolls") and _is(last, "scrolls") and _said(step) != _said(last)
-        if not (_undoes(step) or scrolled or (_is_toggle(step) and _same(last, step))):
-            return False
-        return self._drop([last], UNDONE, step)
+        switched = _is(step, "clicks") and _type(step) in _VERBS["toggles"] and _same(last, step)
+        return (_undoes(step) or scrolled or switched) and self._drop([last], UNDONE, step)
 
     def _leaves(self, step: Step) -> bool:
         """Escape, Cancel, Back: the steps that only led into what is left go, back to the one that opened it."""
@@ -110,7 +106,7 @@ class _Way:
         else:
             left = self._only_led(last) or (_named(step, "clearing") and _types(last))
             gone = [last] if left else []
-        return self._drop(gone, BACK, step) if gone else False
+        return bool(gone) and self._drop(gone, BACK, step)
 
     def _since_it_came_up(self, step: Step) -> list[Step]:
         """Where the log tells what was in view: all since the step that brought up what is left, if that only led
@@ -135,9 +131,9 @@ class _Way:
             return False
         earlier, between = self.kept[place], self.kept[place + 1 :]
         if not _sets(earlier):  # a click into the field, right before it is set
-            return self._drop([earlier], AGAIN) if not between else False
-        if self._lasts_between(between):
-            return False
+            return not between and self._drop([earlier], AGAIN)
+        if not all(_clears(one) or _types(one) or self._leads(one) for one in between):
+            return False  # the value had an effect before its field was set again, as an entry of a list
         if _said(earlier) == _said(step):
             return self._drop([], AGAIN, step)
         self._drop([earlier, *filter(_clears, between)], OVERWRITTEN)
@@ -195,10 +191,6 @@ class _Way:
     def _all_lead(self, steps: Iterable[Step]) -> bool:
         return all(self._leads(step) or _leaves(step) for step in steps)
 
-    def _lasts_between(self, between: Sequence[Step]) -> bool:
-        """True when a value had an effect before its field was set again, as an entry of a list."""
-        return not all(_clears(one) or _types(one) or self._leads(one) for one in between)
-
     def _is_field(self, earlier: Step, step: Step) -> bool:
         if _is(earlier, "clicks") and _type(earlier) in _VERBS["fields"]:
             return _same_control(earlier, step)
@@ -230,14 +222,12 @@ class _Way:
         return any(word in self._task.casefold() for word in _NAMES[asked])
 
     def _is_named(self, step: Step) -> bool:
-        name = frozenset(words(step.target_control.name))
-        return bool(name) and name <= self._words
+        name = words(step.target_control.name)
+        return bool(name) and self._words.issuperset(name)
 
     def _drop(self, steps: Sequence[Step], why: str, step: Step | None = None) -> bool:
-        for one in [*steps, *([step] if step else [])]:
-            self.cut[one.step_number] = why
-        gone = {one.step_number for one in steps}
-        self.kept = [one for one in self.kept if one.step_number not in gone]
+        self.cut |= {one.step_number: why for one in (*steps, step) if one}
+        self.kept = [one for one in self.kept if one not in steps]
         return step is not None
 
 
@@ -248,10 +238,6 @@ def _idle(step: Step) -> str:
     if not has_effect(step):
         return LOOKED
     return NOTHING if step.result and _NOTHING.search(step.result) else ""
-
-
-def _acts(step: Step) -> bool:
-    return not _idle(step)
 
 
 def _is(step: Step, kind: str) -> bool:
@@ -265,15 +251,13 @@ def _type(step: Step) -> str:
 def _said(step: Step) -> str:
     """What a step types, presses or says otherwise, as one text."""
     leaf = typed_leaf(step)
-    if leaf:
-        return leaf[1].strip()
-    return " ".join(str(value) for value in step.parameters.values()).strip()
+    return (leaf[1] if leaf else " ".join(map(str, step.parameters.values()))).strip()
 
 
 def _details(step: Step) -> dict[str, Any]:
     """The parameters of a step but what it types, such as which one of several equal controls."""
-    leaf = typed_leaf(step)
-    return {name: value for name, value in step.parameters.items() if not leaf or name != leaf[0]}
+    typed, _ = typed_leaf(step) or ("", "")
+    return {name: value for name, value in step.parameters.items() if name != typed}
 
 
 def _types(step: Step) -> bool:
@@ -306,10 +290,6 @@ def _undoes(step: Step) -> bool:
 def _leaves(step: Step) -> bool:
     escapes = _pressed(step) in (["esc"], ["escape"])
     return escapes or _is(step, "goes_back") or (_is(step, "clicks") and _named(step, "leaving"))
-
-
-def _is_toggle(step: Step) -> bool:
-    return _is(step, "clicks") and _type(step) in _VERBS["toggles"]
 
 
 def _dots(step: Step) -> bool:

@@ -46,22 +46,22 @@ def render_log(trajectory: Trajectory, nonce: str, budget: int) -> tuple[str, st
 
 
 def _frame(trajectory: Trajectory, steps: list[dict[str, Any]], plan: list[str], nonce: str) -> str:
-    asked = {
+    said = {
         "request": trajectory.request,
         "sub_task": trajectory.subtask,
-        "applications": list(trajectory.applications),
+        "applications": trajectory.applications,
         "success": trajectory.outcome.success,
         "failure_reason": trajectory.outcome.failure_reason,
         "placeholders": trajectory.slots,
         "plan": plan,
     }
-    body = json.dumps({**_clean(asked), "steps": steps}, ensure_ascii=False).translate(_ESCAPES)
+    body = json.dumps({**_clean(said), "steps": steps}, ensure_ascii=False).translate(_ESCAPES)
     return f"<<<log {nonce}>>>\n{body}\n<<<end-log {nonce}>>>"
 
 
 def _step(number: int, step: Step) -> dict[str, Any]:
     """One step, without what is empty."""
-    shown = {
+    said = {
         "number": number,
         "observation": step.observation,
         "action": step.action_type,
@@ -72,7 +72,7 @@ def _step(number: int, step: Step) -> dict[str, Any]:
         "error": step.error,
         "application": step.application,
     }
-    return {key: _clean(value) for key, value in shown.items() if value not in (None, "", {})}
+    return {key: _clean(value) for key, value in said.items() if value not in (None, "", {})}
 
 
 def _clean(value: Any) -> Any:
@@ -80,4 +80,4 @@ def _clean(value: Any) -> Any:
         return redact_text(value)
     if isinstance(value, dict):
         return {_clean(name): _clean(item) for name, item in value.items()}
-    return [_clean(item) for item in value] if isinstance(value, list) else value
+    return [_clean(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -45,15 +45,11 @@ class Sentence(Strict):
 
 
 class SlotMeaning(Strict):
-    """What a placeholder stands for."""
-
     slot: str
     meaning: str
 
 
 class Reply(Strict):
-    """The answer a model gives, as a strict schema."""
-
     intent: str
     wordings: list[str]
     steps: list[int]
