@@ -201,7 +201,7 @@ def effect_is_there(step: ProcedureStep, control: Control, task: str) -> Literal
     """True when what the step brings about is on the screen already: a text typed, an option chosen, a tab open."""
     if step.kind in ("type", "select"):
         return True if step.text and control.value is not None and str(control.value) == step.text else None
-    if step.kind != "click" or not step.is_plain_click:
+    if step.kind != "click" or step.verb != "click":
         return None
     if control.role == "checkbox" and control.checked is not None:
         return _is_switched(step, control, task)
