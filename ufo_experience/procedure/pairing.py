@@ -147,17 +147,14 @@ def _by_kind(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Piece, Piece]
     """The values of two requests in other words: the same, the only ones of a kind, at last the only text left."""
     old, new = ([one for one in side if one.kind or is_odd(one.text)] for side in (a, b))
     found: list[tuple[Piece, Piece]] = []
-    tells: tuple[Callable[[Piece], str], ...] = (
-        lambda one: one.text.casefold(),
-        lambda one: one.kind,
-        lambda one: "text" if one.kind in ("", "name", "text") else one.kind,
-    )
+    tells: tuple[Callable[[Piece], str], ...] = (lambda one: one.text.casefold(), lambda one: one.kind)
     for tell in tells:
         counts = [Counter(map(tell, side)) for side in (old, new)]
         alone = [key for key in counts[0] if counts[0][key] == counts[1][key] == 1]
         found += [(x, y) for key in alone for x in old for y in new if tell(x) == tell(y) == key]
         old, new = ([one for one in side if tell(one) not in alone] for side in (old, new))
-    return found
+    is_text = len(old) == len(new) == 1 and {old[0].kind, new[0].kind} <= {"", "name", "text"}
+    return [*found, (old[0], new[0])] if is_text else found
 
 
 def stems_of(text: str) -> frozenset[str]:
