@@ -70,9 +70,7 @@ class Binding:
         bound = replace(step, parameters={key: self._bound(one, missing) for key, one in step.parameters.items()})
         if step.seen:
             number = int(step.seen.key or 0)
-            bound = replace(
-                bound, seen=replace(step.seen, key=self._values.numbered(abs(number)), before=number < 0)
-            )
+            bound = replace(bound, seen=replace(step.seen, key=self._values.numbered(abs(number)), before=number < 0))
         if step.kind == "open" and not self._is_told(bound.parameters):
             return replace(bound.lacks("the address"), parameters={}, value_from="open")
         if step.kind == "other":

@@ -1,17 +1,17 @@
 """`Procedure.of(experiences, request)`: the known way of a task, bound to a request. All that is shown is made of it.
 
-    way = Procedure.of([run, *other_runs], Request.parse("Make the user mlopez a member of the group Editors"))
-    way.steps       what to do to what, with the values of the request
-    way.uncovered   words of the request that no step serves
-    str(way)        the text that agents and people read
+way = Procedure.of([run, *other_runs], Request.parse("Make the user mlopez a member of the group Editors"))
+way.steps       what to do to what, with the values of the request
+way.uncovered   words of the request that no step serves
+str(way)        the text that agents and people read
 
-    Worked 3 of 3 times in Admin: "Make the user [value] a member of the group [name]". For this task:
-    1. click "Settings" (Button)
-    2. click the row of mlopez
-    3. tick "Translators" (CheckBox)
-    4. click "Save" (Button) [ask first]
-    On one screen: 3-4
-    Ends with: User 'mlopez' updated.   Not covered: –
+Worked 3 of 3 times in Admin: "Make the user [value] a member of the group [name]". For this task:
+1. click "Settings" (Button)
+2. click the row of mlopez
+3. tick "Translators" (CheckBox)
+4. click "Save" (Button) [ask first]
+On one screen: 3-4
+Ends with: User 'mlopez' updated.   Not covered: –
 """
 
 from __future__ import annotations

@@ -124,7 +124,9 @@ class ProcedureStep:
     @property
     def verb(self) -> str:
         """A click in one word, or what another kind of action is."""
-        if self.kind == "click" and ("double" in self.action or self.parameters.get("double") in (True, "true", "True")):
+        if self.kind == "click" and (
+            "double" in self.action or self.parameters.get("double") in (True, "true", "True")
+        ):
             return "double-click"
         if self.kind == "click" and ("right" in self.action or self.parameters.get("button") == "right"):
             return "right-click"
