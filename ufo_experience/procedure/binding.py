@@ -168,15 +168,16 @@ class Binding:
             step, fixed = self._steps[one.place], self._is_fixed(one)
             new = self._values.new_of.get(served.get(one, ""), "")
             if new and new.casefold() != served[one]:
-                place = "row_of" if one.what == "within" else "item_of"
-                self._steps[one.place] = replace(_without(step, one.what), **{place: new})
+                left = _without(step, one.what)
+                bound = replace(left, row_of=new) if one.what == "within" else replace(left, item_of=new)
+                self._steps[one.place] = bound
             elif new and (fixed or one.what != "option"):
                 continue  # the same again
             elif one in served or not fixed or (one.is_item and not all_are_served):
                 # the only one of its name in view is found without the row it stood in
                 alone = step.around is not None and step.around.equals == 1 and not step.ask_first
-                left = _without if one.what == "within" and alone else _left_open
-                self._steps[one.place] = left(step, one.what)
+                drop = _without if one.what == "within" and alone else _left_open
+                self._steps[one.place] = drop(step, one.what)
 
     def _is_fixed(self, one: _Unexplained) -> bool:
         """True for what reads like a label of the application's own; what stands in a row never is one."""

@@ -94,8 +94,11 @@ def _read_step(line: str) -> dict[str, Any] | None:
     step |= {"action": does or parts["action"], "control": parts.get("control", ""), "parameters": parameters}
     step["open"] = [one for mark in marks if mark.startswith(YOURS) for one in mark[len(YOURS) :].split(", ")]
     step["confirm"] = "ask first" in marks
-    step |= {"optional": mark.removesuffix(" runs") for mark in marks if mark.endswith(" runs")}
-    step |= {"application": _unquoted(mark[3:]) for mark in marks if mark.startswith("in ")}
+    for mark in marks:
+        if mark.endswith(" runs"):
+            step["optional"] = mark.removesuffix(" runs")
+        elif mark.startswith("in "):
+            step["application"] = _unquoted(mark[3:])
     return {name: one for name, one in step.items() if one not in ("", [], False) or name == "control"}
 
 

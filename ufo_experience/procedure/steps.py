@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ufo_experience.actions import Kind, kind_of, plain
 from ufo_experience.controls import is_fixed, role_of
-from ufo_experience.schema import Around, Experience, Step
+from ufo_experience.schema import Around, Experience, Seen, Step
 from ufo_experience.trust.risk import asks_first
 
 Source = Literal["", "task", "constant", "open"]
@@ -162,12 +162,7 @@ def read_steps(run: Experience) -> list[ProcedureStep]:
     for number, step in enumerate(done, start=1):
         filled = steps[-1].name if steps and steps[-1].kind in STAYS else ""
         asks = asks_first(step, done[: number - 1]) and not _opens_menu(done[number - 1 : number + 1])
-        seen = step.seen and LookedUp(
-            sum(one.step_number <= step.seen.after for one in done),
-            step.seen.type,
-            step.seen.whole,
-            key=str(step.seen.beside or ""),
-        )
+        seen = _looked_up(step.seen, done) if step.seen else None
         steps.append(replace(read_step(number, step), ask_first=asks, after=filled, seen=seen))
     return steps
 
@@ -187,6 +182,11 @@ def read_step(number: int, step: Step) -> ProcedureStep:
     return ProcedureStep(
         number, step.action_type, kind, target, kept, step.application or "", around=step.around, error=step.error or ""
     )
+
+
+def _looked_up(seen: Seen, done: Sequence[Step]) -> LookedUp:
+    place = sum(step.step_number <= seen.after for step in done)
+    return LookedUp(place, seen.type, seen.whole, key=str(seen.beside or ""))
 
 
 def _opens_menu(two: Sequence[Step]) -> bool:
