@@ -136,7 +136,7 @@ def parting(run: Experience, others: Iterable[Experience]) -> int | None:
 def _keys(run: Experience, steps: Sequence[ProcedureStep] | None = None) -> list[_Key]:
     """What each step does to what; of a value of the request, or what redaction took for one, that it is such."""
     values = _values(run)
-    keys = []
+    keys: list[_Key] = []
     for step in read_steps(run) if steps is None else steps:
         name = step.name if step.target else step.text
         is_value = bare(name) in values or PLACEHOLDER.search(name) is not None
