@@ -23,6 +23,7 @@ from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.slot_types import slot_type
 from ufo_experience.request import holds, stem
 from ufo_experience.retrieve.features import COMMON
+from ufo_experience.retrieve.tasks import is_odd
 
 _ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # what stands there belongs to one task
 _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
@@ -182,7 +183,9 @@ class Binding:
         for one in found:
             self._values.served.add(one.value)
             self._serve(one)
-        all_are_served = not any(map(_may_be_a_name, self._values.unserved))
+        # A value that is the same in both requests is served by whatever served it: it makes no other item needed.
+        changed = [old for old in self._values.unserved if not self._values.is_unchanged(old)]
+        all_are_served = not any(map(_may_be_a_name, changed))
         places = {(one.place, one.what) for one in found}
         for one in self._unexplained:
             may_be_fixed = all_are_served or not one.is_item
@@ -206,7 +209,8 @@ class Binding:
         if agreed.varies or (one.what == "name" and step.role in _ROWS):
             return False
         is_link = one.what == "name" and step.role == "hyperlink" and bool(self._values.all)
-        return agreed.confirmed or is_link or _LABEL.fullmatch(one.text) is not None
+        is_label = _LABEL.fullmatch(one.text) is not None or (self._values.all_stay and _is_title(one.text))
+        return agreed.confirmed or is_link or is_label
 
     def _leave_open(self, one: _Unexplained) -> None:
         step = self._steps[one.place]
@@ -256,6 +260,12 @@ class Binding:
 def _telling(words: list[str]) -> list[str]:
     """Without everyday words ("I would like"), unless there are no others ("tell her")."""
     return [word for word in words if stem(word.casefold()) not in COMMON] or words
+
+
+def _is_title(text: str) -> bool:
+    """True for words of programs alone, however they are written: "Freeze Rows and Columns", but not "Tom Kent"."""
+    words = _WORDS.findall(text)
+    return bool(words) and all(word.isalpha() and not is_odd(word) for word in words if len(word) > 2)
 
 
 def _may_be_a_name(value: str) -> bool:

@@ -21,6 +21,7 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
+from ufo_experience.actions import plain
 from ufo_experience.errors import DataError
 from ufo_experience.procedure.cleaning import clean, inert
 from ufo_experience.procedure.procedure import Procedure
@@ -32,6 +33,7 @@ BEGINNING = "begins_with"  # and those that several tasks begin with
 OPEN = "…"  # stands for a value that the task does not give
 YOURS = "you decide: "  # and this says what it is
 OLD_MONTHS = 6  # from this age on a reader should know it: programs change
+_HOW_FAST = ("duration", "interval", "clicks")  # of the hand, and how far a wheel turns: the screen tells
 _LONGEST = 120  # characters of a name or value
 _SMALL = 10  # numbers up to it count clicks or tabs; a larger one is the run's own
 _VERBS = {"type": "type", "select": "choose", "keys": "press", "switch": "switch to", "open": "open"}
@@ -100,7 +102,7 @@ def _head(way: Procedure, now: datetime | None) -> str:
 
 def _is_name(application: str) -> bool:
     """True for the name of an application that may be shown: a title of a window may hold anything."""
-    return is_label(re.sub(r"(?i)\.exe$", "", application))
+    return is_label(re.sub(r"(?i)\.exe$", "", application).replace("_", " "))
 
 
 def _closing(way: Procedure, shown: Sequence[ProcedureStep]) -> Iterable[str]:
@@ -133,6 +135,8 @@ def _on_one_screen(steps: Sequence[ProcedureStep]) -> Iterable[tuple[int, int]]:
 def _verb(step: ProcedureStep) -> str:
     if step.kind in _VERBS:
         return _VERBS[step.kind]
+    if plain(step.action) == "scroll" and (turns := step.parameters.get("clicks")):
+        return "scroll-down" if str(turns).startswith("-") else "scroll-up"
     if step.kind == "other":
         return re.sub(r"[^\w.:/-]+", "_", clean(step.action, 60)) or "act"
     if "double" in step.action or step.parameters.get("double") in (True, "true", "True"):
@@ -153,7 +157,7 @@ def _what(step: ProcedureStep) -> str:
     if step.item_of and not option:
         return f"the row of {_plain(step.item_of)}"
     if not target.name or not step.readable:
-        return f"a {kind or 'control'}{_where(step)}"
+        return f"{'an' if kind[:1] in tuple('aeiou') else 'a'} {kind or 'control'}{_where(step)}"
     return f"{_quoted(target.name)}{f' ({kind})' if kind else ''}{_where(step)}"
 
 
@@ -188,7 +192,7 @@ def marks(step: ProcedureStep, application: str) -> Iterable[str]:
 
 def _more(parameters: Mapping[str, Any]) -> str:
     """What is given to another action: short texts of the task, switches and small numbers."""
-    shown = {key: value for key, value in parameters.items() if _says_something(value)}
+    shown = {key: value for key, value in parameters.items() if key not in _HOW_FAST and _says_something(value)}
     return " ".join(f"{re.sub(chr(92) + 'W+', '_', key)}={_as_json(value)}" for key, value in shown.items())
 
 

@@ -8,7 +8,7 @@ step.missing  what the task does not say, and nobody may guess
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ Source = Literal["", "task", "constant", "open"]
 TEXT_KEYS = ("text", "value", "option", "keys")
 STAYS = ("type", "select")  # after these the screen is the same, but for a value
 _APPLICATION_KEYS = ("text", "app_name", "application", "application_name", "name", "app", "window")
+_FIELDS = frozenset("edit combobox spinner field cell area".split())  # a click there puts the caret there
 _LOCATORS = frozenset(
     "id name label index control controlname controltext controllabel controlid target selector element".split()
 )
@@ -116,7 +117,8 @@ class ProcedureStep:
     @property
     def text(self) -> str:
         """What is typed, chosen or pressed; "" when nothing is."""
-        return next((str(self.parameters[key]) for key in TEXT_KEYS if key in self.parameters), "")
+        said = next((self.parameters[key] for key in TEXT_KEYS if key in self.parameters), "")
+        return "+".join(map(str, said)) if isinstance(said, (list, tuple)) else str(said)
 
     @property
     def can_be_filled(self) -> bool:
@@ -138,8 +140,18 @@ def read_steps(run: Experience) -> list[ProcedureStep]:
         before = steps[-1] if steps else None
         filled = before.target.name if before and before.target and before.kind in STAYS else ""
         asks = asks_first(step, done[: number - 1]) and not _opens_menu(done[number - 1 : number + 1])
-        steps.append(replace(read_step(number, step), ask_first=asks, after=filled, seen=_looked_up(step, done)))
+        one = replace(read_step(number, step), ask_first=asks, after=filled, seen=_looked_up(step, done))
+        steps.append(_where_the_caret_is(one, steps))
     return steps
+
+
+def _where_the_caret_is(step: ProcedureStep, before: Sequence[ProcedureStep]) -> ProcedureStep:
+    """A step that types into no control in particular types into the field that was clicked last."""
+    if step.kind != "type" or step.target is not None:
+        return step
+    last = next((one for one in reversed(before) if one.kind != "keys"), None)
+    into = last is not None and last.is_plain_click and last.role in _FIELDS
+    return replace(step, target=last.target) if last is not None and into else step
 
 
 def read_step(number: int, step: Step) -> ProcedureStep:
@@ -150,7 +162,7 @@ def read_step(number: int, step: Step) -> ProcedureStep:
     if not name and kind == "switch":
         name = next((str(kept[key]) for key in _APPLICATION_KEYS if kept.get(key)), "")
     if not name and kind in ("click", "type", "select"):
-        name = _named_in(step.observation)
+        name = _named_in(step.observation, {str(value).strip() for value in step.parameters.values()})
     control = step.target_control
     in_row = bool(control.within) and is_fixed(role_of(control.type))  # a box without a name, told by its row
     return ProcedureStep(
@@ -182,10 +194,10 @@ def _looked_up(step: Step, done: Sequence[Step]) -> LookedUp | None:
 _QUOTED_NAME = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{1,60})[\"”“»」』]")
 
 
-def _named_in(thought: str) -> str:
-    """The one name a thought quotes, in any language: `click the "Save" button`; "" where it quotes none or several."""
+def _named_in(thought: str, typed: Collection[str]) -> str:
+    """The one name a thought quotes beside what is typed, in any language: `click the "Save" button`; else ""."""
     names = dict.fromkeys(found.strip() for found in _QUOTED_NAME.findall(thought))
-    return next(iter(names)) if len(names) == 1 else ""
+    return next(iter(names)) if len(names) == 1 and names.keys().isdisjoint(typed) else ""
 
 
 def texts_of(value: Any) -> Iterator[str]:
