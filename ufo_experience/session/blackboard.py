@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from datetime import datetime, timezone
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import MAX_DEPTH
 from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json, read_json_lines, write_atomic
-from ufo_experience.session.images import ImageMemoryItem, ImageMemoryItemNames, encode_image, is_data_url
+from ufo_experience.session.images import data_url, decode_image, encode_image
 from ufo_experience.session.memory import Memory, MemoryItem, items_from_dicts
 
 Data: TypeAlias = MemoryItem | Mapping[str, Any] | str
@@ -27,7 +27,18 @@ MAX_SCREENSHOTS = 100
 TRAJECTORY_KEY, TRAJECTORY_VALUE = "trajectory_key", "trajectory_value"
 
 _ABSENT: Any = object()
-_PICTURE = ImageMemoryItemNames.IMAGE_STR
+
+
+class ImageMemoryItemNames:
+    """The fields of an `ImageMemoryItem`."""
+
+    METADATA: Final = "metadata"
+    IMAGE_PATH: Final = "image_path"
+    IMAGE_STR: Final = "image_str"
+
+
+class ImageMemoryItem(MemoryItem):
+    """A remembered screenshot: where it lies, what was said about it, and itself as a data URL."""
 
 
 class Blackboard:
@@ -64,7 +75,7 @@ class Blackboard:
         with self.lock:
             memory.add_memory_item(item)
             name = next((name for name, own in self._memories.items() if own is memory), None)
-            self._record("add", memory=name, item={k: v for k, v in vars(item).items() if k != _PICTURE})
+            self._record("add", memory=name, item={k: v for k, v in vars(item).items() if k != "image_str"})
 
     def add_questions(self, questions: Data) -> None:
         """Add a question with its answer."""
@@ -82,7 +93,7 @@ class Blackboard:
 
     def get_trajectories(self, key: str | None = None) -> list[Any]:
         """Give what was filed under `key`, oldest first; without a key every step as a dict."""
-        steps = self.trajectories.to_list_of_dicts()
+        steps = self.trajectories.list_content
         if key is None:
             return steps
         found = [step for step in steps if step.pop(TRAJECTORY_KEY, None) == key]
@@ -94,12 +105,9 @@ class Blackboard:
         Raises:
             DataError: no such file, not a PNG, JPEG, GIF, WebP or BMP image, or larger than 20 MB.
         """
-        about = dict(metadata or {})
-        item = ImageMemoryItem(
-            metadata=about.get(ImageMemoryItemNames.METADATA, about),
-            image_path=str(screenshot_path),
-            image_str=encode_image(screenshot_path),
-        )
+        about, picture = dict(metadata or {}), encode_image(screenshot_path)
+        about = about.get(ImageMemoryItemNames.METADATA, about)
+        item = ImageMemoryItem(metadata=about, image_path=str(screenshot_path), image_str=picture)
         self.add_data(item, self.screenshots)
 
     def load_questions(self, file_path: StrPath, last_k: int = -1) -> None:
@@ -177,29 +185,27 @@ class Blackboard:
         """
         parts: list[PromptPart] = []
         for number, shot in enumerate(self.screenshots.list_content):
-            parts.append({"type": "text", "text": dump(shot.get(ImageMemoryItemNames.METADATA, ""))})
-            if url := shot.get(_PICTURE):
-                if not is_data_url(url):
-                    raise DataError("not the data URL of an image", field=f"screenshots[{number}].{_PICTURE}")
+            parts.append({"type": "text", "text": dump(shot.get("metadata", ""))})
+            if url := shot.get("image_str"):
+                image = decode_image(url)
+                if image is None or url != data_url(image):
+                    raise DataError("not the data URL of an image", field=f"screenshots[{number}].image_str")
                 parts.append({"type": "image_url", "image_url": {"url": url}})
         return parts
 
     # ---- as JSON, as a dict, as a file
 
     def questions_to_json(self) -> str:
-        """Give the questions as one JSON array."""
+        """Give the questions as one JSON array; the next three do the same for what they name."""
         return self.questions.to_json()
 
     def requests_to_json(self) -> str:
-        """Give the requests as one JSON array."""
         return self.requests.to_json()
 
     def trajectories_to_json(self) -> str:
-        """Give the trajectories as one JSON array."""
         return self.trajectories.to_json()
 
     def screenshots_to_json(self) -> str:
-        """Give the screenshots, pictures included, as one JSON array."""
         return self.screenshots.to_json()
 
     def blackboard_to_dict(self) -> dict[str, Any]:
@@ -272,13 +278,11 @@ class Blackboard:
 def _as_item(data: Any) -> MemoryItem:
     if isinstance(data, MemoryItem):
         return data
-    if isinstance(data, str):
-        return MemoryItem(text=data)
-    if isinstance(data, Mapping):
-        item = MemoryItem()
-        item.add_values_from_dict(data)
-        return item
-    raise UsageError(f"a blackboard takes a MemoryItem, a dict or a text, not {type(data).__name__}")
+    if not isinstance(data, (str, Mapping)):
+        raise UsageError(f"a blackboard takes a MemoryItem, a dict or a text, not {type(data).__name__}")
+    item = MemoryItem()
+    item.add_values_from_dict({"text": data} if isinstance(data, str) else data)
+    return item
 
 
 def _filed(key: Any, value: Any) -> MemoryItem:

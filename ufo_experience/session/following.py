@@ -10,15 +10,16 @@ A look is a command of the type data collection (`get_controls`) that answers wi
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from ufo_experience.procedure.acts import Act, Stop
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.matching import check_action
 from ufo_experience.procedure.steps import Target as Aim
 from ufo_experience.prompt.ahead import ahead_block, choice_block
+from ufo_experience.session.dispatcher import execute
 from ufo_experience.session.protocols import (
     DATA_COLLECTION,
     AgentStatus,
@@ -26,53 +27,46 @@ from ufo_experience.session.protocols import (
     Context,
     Decision,
     Outcomes,
+    Result,
     Target,
-    describe,
 )
-from ufo_experience.session.recovery import execute, skipped
 
-RecallMode = Literal["advise", "ahead", "replay"]
 Controls = tuple[Mapping[str, Any], ...]
 
 LOOK = "get_controls"
 REPLAYED = "a step of a known way, carried out without asking the agent"
 FORESEEN = "foreseen by the agent"
+FOLLOWED = "the known way was followed to its end"
 
-
-@dataclass(frozen=True)
-class _Foreseen:
-    """An action that waits, with the part of the decision it has; `meant` when it was marked and answered with."""
-
-    command: Command
-    decision: Decision
-    meant: bool = False
+_DOES_NOTHING = (AgentStatus.CONFIRM, AgentStatus.SCREENSHOT, AgentStatus.PENDING)
 
 
 class Follower:
-    """What is to be done next in one request or sub-task, without the agent: its own list first, then the guide.
+    """What is to be done next without the agent: its own list first, then the guide.
 
     `handed_back` says why the agent is asked again, "" when nothing was doubted; `left` are the actions dropped by it.
+    `guides` are all that were followed.
     """
 
-    def __init__(
-        self,
-        context: Context,
-        timeout: float,
-        *,
-        guide: Guide | None = None,
-        replay: bool = False,
-        choices: Sequence[Guide] = (),
-        chosen: Callable[[Guide], None] = lambda guide: None,
-    ) -> None:
-        """A look may take `timeout` seconds; `chosen` is told which of the `choices` the agent takes."""
+    def __init__(self, context: Context, timeout: float, *, one_by_one: bool, is_judged: bool) -> None:
+        """A look may take `timeout` seconds. With `one_by_one` the actions of one answer are checked each; when nobody
+        judges the session, the agent has to confirm the end of a way.
+        """
         self._context, self._timeout = context, timeout
-        self._guide, self._replay = guide, replay and guide is not None
-        self._choices, self._chosen = tuple(choices), chosen
-        self._queue: deque[_Foreseen] = deque()
-        self._marked: frozenset[tuple[str, str]] = frozenset()
+        self._one_by_one, self._is_judged = one_by_one, is_judged
         self._blind = False
+        self.guides: list[Guide] = []
+        self.follow(None)
+
+    def follow(self, guide: Guide | None, *, replay: bool = False, choices: Sequence[Guide] = ()) -> None:
+        """From now on go along this guide, or find out which of the `choices` the agent takes."""
+        self._guide, self._replay, self._choices = guide, replay, tuple(choices)
+        self._queue: deque[tuple[Decision, bool]] = deque()  # with one command each, and whether that was marked
+        self._marked: set[tuple[str, str]] = set()
         self.handed_back = self._told = ""
         self.left: Outcomes = ()
+        if guide is not None:
+            self.guides.append(guide)
 
     async def view(self) -> Controls | None:
         """Look at the screen; None when the dispatcher cannot tell what is in view, and it is not asked again."""
@@ -86,18 +80,19 @@ class Follower:
 
     async def next(self, application: str) -> Decision | None:
         """The next decision that needs no agent; None: ask it."""
-        self.handed_back, self.left = "", ()
+        if self.handed_back:
+            return None
         while self._queue:
-            view, waiting = await self.view(), self._queue[0]
-            checked = self._checked(waiting.command, view, application, consent=waiting.meant)
+            view, (waiting, was_marked) = await self.view(), self._queue[0]
+            checked = self._checked(waiting.commands[0], view, application, consent=was_marked)
             if isinstance(checked, Stop) and checked.reason != "done":
                 self.hand_back(checked.detail)
                 return None
             self._queue.popleft()
             if isinstance(checked, Command):
-                return replace(waiting.decision, commands=(checked,), controls=targets(view))
-            if waiting.decision.status is not AgentStatus.CONTINUE:
-                return replace(waiting.decision, commands=())
+                return replace(waiting, commands=(checked,), controls=targets(view))
+            if waiting.status is not AgentStatus.CONTINUE:
+                return replace(waiting, commands=())
         return await self._guided(application)
 
     async def foresee(self, application: str) -> str:
@@ -106,7 +101,7 @@ class Follower:
         After a check that failed, nothing is told until the agent has taken a step of the way, or has done something
         else and the way is in view again.
         """
-        self._marked = frozenset()
+        self._marked = set()
         guide, known = self._guide, application or None
         if (guide is None or guide.gave_up) and not self._choices:
             return ""
@@ -124,7 +119,54 @@ class Follower:
         self._mark(() if self._replay else acts)
         return ahead_block(guide, acts)
 
-    def choose(self, commands: Sequence[Command]) -> None:
+    async def begin(self, decision: Decision, application: str) -> Decision:
+        """What is done at once of an agent's decision: its first action, where they are taken one by one; those that
+        follow wait, each with the part of the decision it has.
+
+        An action whose target has a name and no id is found on the screen. One that cannot be is handed back.
+        """
+        self.handed_back, self.left = "", ()
+        self._choose(decision.commands)
+        several = self._one_by_one and len(decision.commands) > 1
+        named = any(one.target is not None and one.target.is_named_only for one in decision.commands)
+        if decision.status in _DOES_NOTHING or not (several or named):
+            return decision
+        first, *rest = list(decision.commands)
+        if rest:
+            last = replace(decision, comment=FORESEEN, cost=0.0, tokens=0, prompt=None, observation="")
+            parts = [*(Decision(AgentStatus.CONTINUE, comment=FORESEEN) for _ in rest[:-1]), last]
+            for part, command in zip(parts, rest, strict=True):
+                self._queue.append((replace(part, commands=(command,)), _key(command) in self._marked))
+            decision = replace(decision, status=AgentStatus.CONTINUE, result="")
+        if first.target is None or not first.target.is_named_only:
+            return replace(decision, commands=(first,))
+        view = await self.view()
+        checked = first if view is None else self._checked(first, view, application, consent=True)
+        if isinstance(checked, Command):
+            return replace(decision, commands=(checked,), controls=decision.controls or targets(view))
+        if checked.reason != "done":
+            self._queue.appendleft((replace(decision, commands=(first,)), True))
+            self.hand_back(checked.detail)
+            decision = replace(decision, status=AgentStatus.CONTINUE, result="")
+        return replace(decision, commands=())
+
+    def note(self, outcomes: Outcomes) -> None:
+        """Tell the guide what became of the commands of a step; after one that failed, nothing foreseen is done."""
+        for command, result in outcomes:
+            for guide in (self._guide, *self._choices):
+                if guide is not None:
+                    guide.note(as_act(command), result.ok)
+            if not result.ok and (self._queue or self._replay):
+                self.hand_back(f"{command} failed")
+
+    def hand_back(self, why: str) -> None:
+        """Drop what was foreseen and say why."""
+        waiting = [one.commands[0] for one, _ in self._queue]
+        self.handed_back = why
+        self.left = tuple((one, Result.skipped(one, f"not carried out: {why}")) for one in waiting)
+        self._queue.clear()
+
+    def _choose(self, commands: Sequence[Command]) -> None:
         """Of several ways the one whose next steps the agent has answered with is followed from now on. Where it has
         gone no further than several agree, those are left to choose from; where it has done something else, none.
         """
@@ -134,57 +176,17 @@ class Follower:
         self._choices = tuple(one for one, steps in taken.items() if steps == most > 0)
         if len(self._choices) == 1:
             (self._guide,), self._choices = self._choices, ()
-            self._chosen(self._guide)
-
-    async def begin(self, decision: Decision, application: str) -> Decision:
-        """The first action of a decision; those that follow it wait, each with the part of the decision it has.
-
-        An action whose target has a name and no id is found on the screen. One that cannot be is handed back.
-        """
-        first, *rest = decision.commands
-        last = replace(decision, commands=(), comment=FORESEEN, cost=0.0, tokens=0, prompt=None, observation="")
-        parts = [*(Decision(AgentStatus.CONTINUE, comment=FORESEEN) for _ in rest), last]
-        if rest:
-            waiting = zip(rest, parts[1:], strict=True)
-            self._queue.extend(_Foreseen(one, part, _key(one) in self._marked) for one, part in waiting)
-            decision = replace(decision, status=AgentStatus.CONTINUE, result="")
-        if not _is_named_only(first):
-            return replace(decision, commands=(first,))
-        view = await self.view()
-        checked = first if view is None else self._checked(first, view, application, consent=True)
-        if isinstance(checked, Command):
-            return replace(decision, commands=(checked,), controls=decision.controls or targets(view))
-        if checked.reason == "done" and not rest:
-            return replace(decision, commands=())
-        if checked.reason != "done":
-            self._queue.appendleft(_Foreseen(first, parts[0], meant=True))
-        return replace(decision, status=AgentStatus.CONTINUE, commands=(), result="")
-
-    def note(self, outcomes: Outcomes) -> None:
-        """Tell the guide what became of the commands of a step; after one that failed, nothing foreseen is done."""
-        for command, result in outcomes:
-            for guide in (self._guide, *self._choices):
-                if guide is not None:
-                    guide.note(as_act(command), result.ok)
-            if not result.ok and (self._queue or self._replay):
-                self.hand_back(f"{describe(command)} failed")
-
-    def hand_back(self, why: str) -> None:
-        """Drop what was foreseen and say why."""
-        self.handed_back = why
-        self.left = tuple((one.command, skipped(one.command, f"not carried out: {why}")) for one in self._queue)
-        self._queue.clear()
+            self.guides.append(self._guide)
 
     def _mark(self, acts: Iterable[Act]) -> None:
         """What is marked as hard to take back and answered with all the same has been thought of."""
-        self._marked = frozenset(_key(as_command(act)) for act in acts if act.confirm)
+        self._marked = {_key(as_command(act)) for act in acts if act.confirm}
 
-    def _checked(
-        self, command: Command, view: Controls | None, application: str, *, consent: bool = False
-    ) -> Command | Stop:
+    def _checked(self, command: Command, view: Controls | None, application: str, *, consent: bool) -> Command | Stop:
         """The command with its target on the screen, or why not; without a look only one that names an id."""
         if view is None:
-            return Stop("target_missing", "the screen cannot be looked at") if _is_named_only(command) else command
+            unseen = command.target is not None and command.target.is_named_only
+            return Stop("target_missing", "the screen cannot be looked at") if unseen else command
         check = self._guide.check if self._guide is not None else check_action
         answer = check(as_act(command), view, application=application or None, consent=consent)
         return answer if isinstance(answer, Stop) else replace(as_command(answer), call_id=command.call_id)
@@ -201,8 +203,10 @@ class Follower:
         if isinstance(answer, Act):
             return Decision(AgentStatus.CONTINUE, (as_command(answer),), comment=REPLAYED, controls=targets(view))
         if answer.reason == "done" and guide.place:
-            return Decision(AgentStatus.FINISH, comment=REPLAYED, result="the known way was followed to its end")
-        if answer.detail != self._told:  # said once: the agent sees to it
+            if self._is_judged:
+                return Decision(AgentStatus.FINISH, comment=REPLAYED, result=FOLLOWED)
+            self.handed_back = f"{FOLLOWED}; is the task done?"
+        elif answer.detail != self._told:  # said once: the agent sees to it
             self.handed_back = self._told = answer.detail
         return None
 
@@ -224,30 +228,13 @@ def as_command(act: Act) -> Command:
 
 def targets(view: Controls | None) -> tuple[Target, ...]:
     """Controls in view as a decision keeps them."""
-    return tuple(
-        Target(
-            str(one.get("name") or ""),
-            str(one.get("type") or "") or None,
-            str(one.get("id") or ""),
-            within=str(one.get("within") or ""),
-            dialog=_known(one.get("dialog")),
-            checked=_known(one.get("checked")),
-        )
-        for one in view or ()
-    )
 
+    def target(one: Mapping[str, Any]) -> Target:
+        name, kind, number, within = (str(one.get(key) or "") for key in ("name", "type", "id", "within"))
+        switches = {key: one[key] for key in ("dialog", "checked") if isinstance(one.get(key), bool)}
+        return Target(name, kind or None, number, within=within, **switches)
 
-def names_only(commands: Sequence[Command]) -> bool:
-    """True when one of the commands has a target that has still to be found on the screen."""
-    return any(_is_named_only(command) for command in commands)
-
-
-def _known(value: Any) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-def _is_named_only(command: Command) -> bool:
-    return command.target is not None and bool(command.target.name) and not command.target.id
+    return tuple(map(target, view or ()))
 
 
 def _key(command: Command) -> tuple[str, str]:

@@ -13,7 +13,7 @@ import re
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field
 
@@ -24,13 +24,10 @@ from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.procedure.steps import Target as Aim
-from ufo_experience.schema import validate
+from ufo_experience.schema import Experience, validate
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
-from ufo_experience.session.log_writer import APP, HOST
+from ufo_experience.session.log import APP, HOST
 from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
-
-if TYPE_CHECKING:
-    from ufo_experience.schema import Experience
 
 MAX_PLAN_BYTES = 4 * 1024 * 1024
 
@@ -94,12 +91,10 @@ def guide_along(plan: Plan) -> Guide:
 
 
 class PlanAgent:
-    """Replays its part of a plan, exactly as written. Stops the run when an action does not work, or may not.
-
-    `left` are the actions still to be done, shared by the two agents that replay a plan.
-    """
+    """Replays its part of a plan, exactly as written. Stops the run when an action does not work, or may not."""
 
     def __init__(self, left: deque[PlanAction], name: str) -> None:
+        """`left` are the actions still to be done, shared by the two agents that replay a plan."""
         self.name, self._left = name, left
 
     async def act(self, turn: Turn) -> Decision:

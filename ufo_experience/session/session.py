@@ -9,29 +9,21 @@ import asyncio
 import logging
 import os
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ufo_experience.errors import ExperienceError, UsageError
-from ufo_experience.procedure.guide import Guide
 from ufo_experience.session.blackboard import Blackboard
-from ufo_experience.session.files import StrPath, dump, make_folder, write_atomic
+from ufo_experience.session.dispatcher import execute, told
+from ufo_experience.session.files import StrPath, dump, write_atomic
+from ufo_experience.session.following import Follower
 from ufo_experience.session.images import decode_image
-from ufo_experience.session.log_writer import RESPONSE, LogFile, SessionLog, write_markdown
+from ufo_experience.session.log import LogFile, SessionLog
 from ufo_experience.session.parts import SessionParts, verdict_of
-from ufo_experience.session.protocols import (
-    DATA_COLLECTION,
-    Agent,
-    AgentStatus,
-    Command,
-    ConnectionLostError,
-    Context,
-    ContextNames,
-)
+from ufo_experience.session.protocols import DATA_COLLECTION, Agent, Command, ConnectionLostError, Context, ContextNames
 from ufo_experience.session.recall import Recall
-from ufo_experience.session.recovery import execute, told
-from ufo_experience.session.round import BaseRound
-from ufo_experience.store.files import storage_errors
+from ufo_experience.session.round import BaseRound, Workplace
 
 
 def _in_context(name: ContextNames, doc: str) -> Any:
@@ -39,46 +31,55 @@ def _in_context(name: ContextNames, doc: str) -> Any:
     return property(lambda self: self.context.get(name), lambda self, value: self.context.set(name, value), doc=doc)
 
 
-class BaseSession(ABC):
-    """What all sessions share. A subclass says which agents work and where requests come from.
+class BaseSession(Workplace, ABC):
+    """What all sessions share. A subclass says which agents work, and in which modes.
 
     After `run`, `results` has what each round and the evaluation came to, and `saved` the ids of what was learned.
     """
 
-    agent_name = "AppAgent"
-    _mode = ""
-    guide: Guide | None = None  # along a plan that is replayed, in place of a way memory found
+    modes: ClassVar[tuple[str, ...]] = ("normal", "normal_operator")  # the first unless told otherwise
 
     step = _in_context(ContextNames.SESSION_STEP, "Steps taken so far.")
     cost = _in_context(ContextNames.TOTAL_COST, "US dollars spent so far.")
     application_window = _in_context(ContextNames.APPLICATION_WINDOW, "The window being worked in.")
     application_window_info = _in_context(ContextNames.APPLICATION_WINDOW_INFO, "What is known of that window.")
 
-    def __init__(self, task: str, should_evaluate: bool, id: str | int, *, parts: SessionParts) -> None:
+    def __init__(
+        self,
+        task: str,
+        should_evaluate: bool,
+        id: str | int,
+        request: str = "",
+        mode: str = "",
+        application_name: str | None = None,
+        *,
+        parts: SessionParts,
+    ) -> None:
         """Make a session named `task`, with a log folder of its own.
 
+        Args:
+            request: what to do first; without it the user is asked.
+            mode: in `normal_operator` the operator agent does the work of the app agent, where there is one.
+            application_name: the application to work in, where it is known beforehand.
+
         Raises:
-            UsageError: an agent is missing.
+            UsageError: an agent is missing, or there is no such mode.
             StorageError: the log folder cannot be made.
         """
+        self.mode = mode or self.modes[0]
+        if self.mode not in self.modes:
+            raise UsageError(f"unknown mode {mode!r}: use one of {', '.join(self.modes)}")
+        if self.mode == "normal_operator" and parts.operator_agent is not None:
+            parts = replace(parts, app_agent=parts.operator_agent)
         self.task, self.id, self.parts = task, id, parts
         self.logger = logging.getLogger(__name__)
-        self._should_evaluate = should_evaluate
-        self.host_agent: Agent | None = None
-        self.app_agent: Agent
+        self._should_evaluate, self._request, self._application_name = should_evaluate, request, application_name
+        self.host_agent = None
         self.reset()
 
     @abstractmethod
     def _init_agents(self) -> None:
         """Choose the agents among the parts: `app_agent`, and `host_agent` where there are two."""
-
-    @abstractmethod
-    def next_request(self) -> str:
-        """The next request; sets the session finished when there is none."""
-
-    def request_to_evaluate(self) -> str:
-        """The requests the evaluator is to judge by, as JSON."""
-        return self.blackboard.requests_to_json()
 
     def reset(self) -> None:
         """Begin anew: no rounds, an empty context, a new log folder."""
@@ -94,15 +95,24 @@ class BaseSession(ABC):
         self._finish = False
         self.context = Context()
         self._init_context()
-        self.recall: Recall | None = None
+        self.follower = Follower(
+            self.context,
+            config.recovery.command_timeout,
+            one_by_one=config.recall in ("ahead", "replay"),
+            is_judged=self._should_evaluate and parts.evaluator is not None,
+        )
+        self.recall = None
         if parts.memory is not None and config.recall is not None:
-            self.recall = Recall(parts.memory, f"{self.task}#{self.id}", config)
+            self.recall = Recall(parts.memory, f"{self.task}#{self.id}", config, self.follower)
 
     def _init_context(self) -> None:
         self.context.attach_command_dispatcher(self.parts.dispatcher)
         self.context.set(ContextNames.ID, self.id)
-        self.context.set(ContextNames.MODE, self._mode)
+        self.context.set(ContextNames.MODE, self.mode)
         self.context.set(ContextNames.LOG_PATH, self.log_path)
+        if self._application_name:
+            self.context.set(ContextNames.APPLICATION_ROOT_NAME, self._application_name)
+            self.application_window_info = {"name": self._application_name}
 
     # ---- what it is at
 
@@ -129,12 +139,7 @@ class BaseSession(ABC):
     @property
     def evaluation_logger(self) -> LogFile:
         """The file of judgements."""
-        return self.log.evaluation_logger
-
-    @property
-    def is_judged(self) -> bool:
-        """True when an evaluator looks at what was done in the end."""
-        return self._should_evaluate and self.parts.evaluator is not None
+        return self.log.evaluations
 
     @property
     def injected(self) -> tuple[str, ...]:
@@ -177,6 +182,16 @@ class BaseSession(ABC):
             self.experience_saver()
         self.print_cost()
 
+    def next_request(self) -> str:
+        """The request given at first, then the user's next one; an empty one, or none, finishes the session."""
+        if self.total_rounds == 0:
+            request, done = self._request or self.parts.user.first_request(), False
+        else:
+            request, done = self.parts.user.new_request()
+        if done or not request.strip():
+            self.finish()
+        return request
+
     def create_new_round(self) -> BaseRound | None:
         """Make the round of the next request; None when the session is finished."""
         request = self.next_request()
@@ -199,21 +214,15 @@ class BaseSession(ABC):
         config = self.parts.config
         return self._finish or self.step >= config.max_step or self.total_rounds >= config.max_round or self.is_error()
 
-    def is_error(self) -> bool:
-        """True when the session is in the error state."""
-        round = self.current_round
-        return bool(self.context.get(ContextNames.ERROR)) or (round is not None and round.state is AgentStatus.ERROR)
-
     def finish(self) -> None:
         """End the session before the next round."""
         self._finish = True
 
-    def set_error(self, error_message: str) -> None:
-        """Put the session into the error state; `context` keeps the message."""
-        self.context.set(ContextNames.ERROR, True)
-        self.context.set(ContextNames.ERROR_MESSAGE, error_message)
-
     # ---- after the rounds
+
+    def request_to_evaluate(self) -> str:
+        """The requests the evaluator is to judge by, as JSON."""
+        return self.blackboard.requests_to_json()
 
     def evaluation(self) -> None:
         """Have the session judged: by the default setting, and if that fails without all the screenshots.
@@ -241,7 +250,7 @@ class BaseSession(ABC):
 
     def experience_saver(self) -> None:
         """Learn from the log of this session; `saved` are the ids. A memory that refuses is logged, the log stays."""
-        responses = self.log.folder / RESPONSE
+        responses = self.log.responses.path
         if self.parts.memory is None:
             self.logger.warning("%s: no memory to save the experience in", self.task)
             return
@@ -265,7 +274,7 @@ class BaseSession(ABC):
     def save_log_to_markdown(self) -> None:
         """Write the log as `output.md`, for people; when that cannot be done, it is logged."""
         try:
-            write_markdown(self.log.folder)
+            self.log.report()
         except ExperienceError as error:
             self.logger.warning("%s: no report: %s", self.task, error)
 
@@ -285,10 +294,7 @@ class BaseSession(ABC):
         found = await self._collect(tool, {"all_screens": True} if full_screen else {})
         image = decode_image(found)
         if image is not None:
-            path = Path(save_path)
-            make_folder(path.parent)
-            with storage_errors(path):
-                path.write_bytes(image)
+            write_atomic(save_path, image)
         elif found is not None:
             self.logger.warning("no last screenshot: %s gave no image", tool)
 
