@@ -18,7 +18,7 @@ from ufo_experience.session.parts import (
     SessionParts,
 )
 from ufo_experience.session.plan import Plan, export_plan, load_plan
-from ufo_experience.session.pool import SessionPool, SessionReport, TaskStatus
+from ufo_experience.session.pool import SessionFactory, SessionPool, SessionReport, TaskStatus
 from ufo_experience.session.protocols import (
     ACTION,
     DATA_COLLECTION,
@@ -49,7 +49,6 @@ from ufo_experience.session.session_types import (
     OpenAIOperatorSession,
     ServiceSession,
     Session,
-    SessionFactory,
     WindowsBaseSession,
 )
 

@@ -56,18 +56,14 @@ class Blackboard:
         """Start empty, or with the last `questions_last_k` (-1: all) questions and answers in `questions_file`."""
         self.lock = threading.RLock()
         self._audit_file = audit_file
-        self.questions, self.requests, self.trajectories = (Memory(lock=self.lock) for _ in range(3))
-        self.screenshots = Memory(MAX_SCREENSHOTS, lock=self.lock)  # of `ImageMemoryItem`s
+        self._memories = {name: Memory(lock=self.lock) for name in ("questions", "requests", "trajectories")}
+        self.questions, self.requests, self.trajectories = self._memories.values()
+        self.screenshots = self._memories["screenshots"] = Memory(MAX_SCREENSHOTS, lock=self.lock)
         self._values: dict[str, Any] = {}
         if questions_file is not None:
             self.load_questions(questions_file, questions_last_k)
 
     # ---- the four memories
-
-    @property
-    def _memories(self) -> dict[str, Memory]:
-        names = ("questions", "requests", "trajectories", "screenshots")
-        return {name: getattr(self, name) for name in names}
 
     def add_data(self, data: Data, memory: Memory) -> None:
         """Add an item, a dict of fields, or a text (which becomes the field `text`) to `memory`."""
@@ -78,11 +74,9 @@ class Blackboard:
             self._record("add", memory=name, item={k: v for k, v in vars(item).items() if k != "image_str"})
 
     def add_questions(self, questions: Data) -> None:
-        """Add a question with its answer."""
         self.add_data(questions, self.questions)
 
     def add_requests(self, requests: Data) -> None:
-        """Add a request of the user."""
         self.add_data(requests, self.requests)
 
     def add_trajectories(self, trajectories: Any = _ABSENT, value: Any = _ABSENT, *, key: Any = _ABSENT) -> None:
@@ -102,8 +96,7 @@ class Blackboard:
     def add_image(self, screenshot_path: StrPath = "", metadata: Mapping[str, Any] | None = None) -> None:
         """Add a screenshot: its path, its metadata (or what is under `metadata` in it), and the picture as a data URL.
 
-        Raises:
-            DataError: no such file, not a PNG, JPEG, GIF, WebP or BMP image, or larger than 20 MB.
+        Raises DataError: no such file, not a PNG, JPEG, GIF, WebP or BMP image, or larger than 20 MB.
         """
         about, picture = dict(metadata or {}), encode_image(screenshot_path)
         about = about.get(ImageMemoryItemNames.METADATA, about)
@@ -122,8 +115,7 @@ class Blackboard:
     def add_key_value(self, key: str, value: Any) -> None:
         """Put `value` at `key`, such as `devices/windows/ready`; what was there is replaced.
 
-        Raises:
-            UsageError: the key is malformed, or would lie below a value that is not a dict.
+        Raises UsageError: the key is malformed, or would lie below a value that is not a dict.
         """
         self._put(key, value, "add_key_value")
 
@@ -180,8 +172,7 @@ class Blackboard:
     def screenshots_to_prompt(self) -> list[PromptPart]:
         """Give each screenshot as two parts: its metadata, and the image as a data URL (none where it has no picture).
 
-        Raises:
-            DataError: a screenshot has something that is not the data URL of an image: no address gets into a prompt.
+        Raises DataError: something is not the data URL of an image. No address gets into a prompt.
         """
         parts: list[PromptPart] = []
         for number, shot in enumerate(self.screenshots.list_content):
@@ -196,7 +187,6 @@ class Blackboard:
     # ---- as JSON, as a dict, as a file
 
     def questions_to_json(self) -> str:
-        """Give the questions as one JSON array; the next three do the same for what they name."""
         return self.questions.to_json()
 
     def requests_to_json(self) -> str:
@@ -216,14 +206,12 @@ class Blackboard:
         return form
 
     def blackboard_to_json(self) -> str:
-        """Give all content as one JSON object."""
         return dump(self.blackboard_to_dict())
 
     def blackboard_from_dict(self, blackboard_dict: Mapping[str, Any]) -> None:
         """Replace all content by what `blackboard_to_dict` gave; a missing part is empty.
 
-        Raises:
-            DataError: a part has the wrong shape (the message names it); the content stays as it was.
+        On a `DataError`, which names the part that has the wrong shape, the content stays as it was.
         """
         self._take_over(blackboard_dict, "blackboard_from_dict")
 
@@ -232,24 +220,19 @@ class Blackboard:
         write_atomic(path, dump({"format_version": FORMAT_VERSION, **self.blackboard_to_dict()}))
 
     def load_from_file(self, path: StrPath) -> None:
-        """Replace all content by that of a file `save_to_file` wrote. Whatever is raised, the content stays as it was.
+        """Replace all content by that of a file `save_to_file` wrote.
 
-        Raises:
-            DataError: no such file, or torn or not JSON (`E_CORRUPT`), written by a newer version
-                (`E_VERSION`), or with a part of the wrong shape (`E_SCHEMA`).
+        On a `DataError` the content stays as it was: there is no such file, it is torn or not JSON (`E_CORRUPT`), a
+        newer version wrote it (`E_VERSION`), or a part has the wrong shape (`E_SCHEMA`).
         """
-        data = read_json(path, MAX_FILE_BYTES)
-        version = data.get("format_version", FORMAT_VERSION) if isinstance(data, dict) else FORMAT_VERSION
-        if version != FORMAT_VERSION:
-            told = f"format version {version!r}, this program reads {FORMAT_VERSION}"
-            raise DataError(told, file=str(path), code="E_VERSION")
         try:
-            self._take_over(data, "load_from_file", file=str(path))
+            self._take_over(read_json(path, MAX_FILE_BYTES), "load_from_file", file=str(path))
         except DataError as error:
-            raise DataError(error.reason, file=str(path), field=error.field, code="E_SCHEMA") from error
+            raise DataError(
+                error.reason, file=str(path), line=error.line, field=error.field, code=error.code
+            ) from error
 
     def is_empty(self) -> bool:
-        """Tell whether there is neither an item in a memory nor a key-value."""
         with self.lock:
             return not self._values and all(memory.is_empty() for memory in self._memories.values())
 
@@ -261,13 +244,27 @@ class Blackboard:
         """Replace all content, once the whole of `data` is read and checked."""
         if not isinstance(data, Mapping):
             raise DataError("must be an object", code="E_SCHEMA")
-        kinds = dict.fromkeys(self._memories, MemoryItem) | {"screenshots": ImageMemoryItem}
-        items = {name: items_from_dicts(data.get(name, []), kind, field=name) for name, kind in kinds.items()}
-        values = _read_values({name: part for name, part in data.items() if name not in {*kinds, "format_version"}})
+        version = data.get("format_version", FORMAT_VERSION)
+        if version != FORMAT_VERSION:
+            raise DataError(f"format version {version!r}, this program reads {FORMAT_VERSION}", code="E_VERSION")
+        fresh, parts = Blackboard(), dict(data)
+        for name, memory in fresh._memories.items():
+            kind = ImageMemoryItem if name == "screenshots" else MemoryItem
+            memory.load(items_from_dicts(parts.pop(name, []), kind, field=name))
+        parts.pop("format_version", None)
+        own = parts.pop("key_values", {})
+        if not isinstance(own, Mapping):
+            raise DataError("must be an object", field="key_values", code="E_SCHEMA")
+        path = ""
+        try:
+            for path, value in [*own.items(), *parts.items()]:
+                fresh.add_key_value(path, value)
+        except UsageError as error:
+            raise DataError(str(error), field="key_values" if path in own else str(path), code="E_SCHEMA") from error
         with self.lock:
             for name, memory in self._memories.items():
-                memory.load(items[name])
-            self._values = values
+                memory.load(fresh._memories[name].content)
+            self._values = fresh._values
             self._record(operation, **details)
 
     def _record(self, operation: str, **details: Any) -> None:
@@ -323,17 +320,3 @@ def _copied(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _copied(item) for key, item in value.items()}
     return [_copied(item) for item in value] if isinstance(value, list) else value
-
-
-def _read_values(parts: dict[str, Any]) -> dict[str, Any]:
-    """Key-values from a file: those under `key_values`, nested or by full path, and what stands beside them."""
-    own = parts.pop("key_values", {})
-    if not isinstance(own, Mapping):
-        raise DataError("must be an object", field="key_values", code="E_SCHEMA")
-    board, path = Blackboard(), ""
-    try:
-        for path, value in [*own.items(), *parts.items()]:
-            board.add_key_value(path, value)
-    except UsageError as error:
-        raise DataError(str(error), field="key_values" if path in own else str(path), code="E_SCHEMA") from error
-    return board._values

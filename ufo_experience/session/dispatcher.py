@@ -56,15 +56,12 @@ def told(error: Exception) -> str:
 async def execute(dispatcher: CommandDispatcher, commands: Sequence[Command], timeout: float) -> Outcomes:
     """Execute the commands of one step in order; after one that does not work the rest is skipped.
 
-    Raises:
-        ConnectionLostError: the connection is gone and could not be got back.
+    Raises ConnectionLostError: the connection is gone and could not be got back.
     """
     outcomes: list[tuple[Command, Result]] = []
     for command in commands:
-        if outcomes and not outcomes[-1][1].ok:
-            result = Result.skipped(command, EARLIER_FAILED)
-        else:
-            result = await _execute_one(dispatcher, command, timeout)
+        works = all(result.ok for _, result in outcomes)
+        result = await _execute_one(dispatcher, command, timeout) if works else Result.skipped(command, EARLIER_FAILED)
         outcomes.append((command, result))
     return tuple(outcomes)
 
@@ -100,34 +97,29 @@ class LocalCommandDispatcher:
         self._tools, self._namespace = dict(tools), namespace
 
     async def execute_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]:
-        """One result per command, in order. Raises a time-out when they took longer than `timeout` seconds together;
-        a plain function runs on.
-        """
+        """One result per command, in order. After a time-out of all together a plain function runs on."""
 
         async def one_by_one() -> list[Result]:
-            return [await self._one(command) for command in commands]
+            return [Result(*await self._one(one), self._namespace, one.call_id) for one in commands]
 
         return await asyncio.wait_for(one_by_one(), timeout)
 
-    async def _one(self, command: Command) -> Result:
+    async def _one(self, command: Command) -> tuple[ResultStatus, Any, str | None]:
         tool = self._tools.get(command.tool_name)
         if tool is None:
-            return self._result(command, ResultStatus.FAILURE, error=f"no tool {command.tool_name!r}")
+            return ResultStatus.FAILURE, None, f"no tool {command.tool_name!r}"
         arguments, signature = dict(command.parameters), inspect.signature(tool)
         if "target" in signature.parameters:
             arguments["target"] = command.target
         try:
             signature.bind(**arguments)
         except TypeError as error:
-            return self._result(command, ResultStatus.SKIPPED, error=f"wrong parameters: {error}")
+            return ResultStatus.SKIPPED, None, f"wrong parameters: {error}"
         is_async = inspect.iscoroutinefunction(tool)
         value = await outcome_of(tool(**arguments) if is_async else asyncio.to_thread(tool, **arguments))
         if isinstance(value, Exception):
-            return self._result(command, ResultStatus.FAILURE, error=str(value) or type(value).__name__)
-        return self._result(command, ResultStatus.SUCCESS, value)
-
-    def _result(self, command: Command, status: ResultStatus, value: Any = None, error: str | None = None) -> Result:
-        return Result(status, value, error, self._namespace, command.call_id)
+            return ResultStatus.FAILURE, None, str(value) or type(value).__name__
+        return ResultStatus.SUCCESS, value, None
 
 
 class WebSocketCommandDispatcher:

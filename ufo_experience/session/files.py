@@ -28,8 +28,7 @@ _log = logging.getLogger(__name__)
 def plain(value: Any) -> Any:
     """Give `value` as dicts, lists, strings, numbers, booleans and None only, sharing nothing with it.
 
-    Raises:
-        DataError: it contains itself, or is nested too deeply.
+    Raises DataError: it contains itself, or is nested too deeply.
     """
     try:
         form = to_jsonable_python(value, fallback=str, bytes_mode="base64")

@@ -49,7 +49,6 @@ def response_line(head: Mapping[str, Any], decision: Decision, outcomes: Outcome
         line["arguments"] = actions[0]["arguments"] if actions else {}
     else:
         line |= {"function_call": calls, "llm_cost": decision.cost, **({"last_error": error} if error else {})}
-        line["control_log"] = [action["target"] or {} for action in actions]
     said = {key: getattr(decision, key) for key in ("tokens", "observation", "thought", "plan", "comment")}
     return line | {key: value for key, value in said.items() if value}
 
@@ -112,7 +111,7 @@ class SessionLog:
     """Writes the log folder of one session. Whatever is written raises StorageError when the disk refuses."""
 
     def __init__(self, root: StrPath, task: str) -> None:
-        """Make a folder for `task` below `root`, of its own: if there is one, `task-2` and so on."""
+        """Make a folder for `task` below `root`, of its own: `task`, `task-2` and so on."""
         self.folder = _new_folder(Path(root), task)
         files = (LogFile(self.folder / f"{name}.log") for name in ("response", "request", "evaluation"))
         self.responses, self.requests, self.evaluations = files
@@ -131,7 +130,6 @@ class SessionLog:
         return self._write(self.responses, response_line(head, decision, outcomes, error))
 
     def evaluation(self, result: Mapping[str, Any]) -> None:
-        """Write one judgement."""
         self._write(self.evaluations, result)
 
     def report(self) -> None:

@@ -7,20 +7,18 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.session.files import dump
 
 
-class MemoryItem:
+class MemoryItem(SimpleNamespace):
     """One step of an agent, with whatever fields the agent cares to keep.
 
     A field is given to the constructor, set with `set_value`, or simply assigned: `item.cost = 0.01`.
     """
-
-    def __init__(self, /, **fields: Any) -> None:
-        vars(self).update(fields)
 
     def set_value(self, key: str, value: Any) -> None:
         """Add or replace the field `key`."""
@@ -34,7 +32,6 @@ class MemoryItem:
             MemoryItem.set_value(self, key, value)  # by its class: an item may have a field of this name
 
     def from_dict(self, data: Mapping[str, Any]) -> None:
-        """Fill this item from what `to_dict` gave."""
         MemoryItem.add_values_from_dict(self, data)
 
     def get_value(self, key: str) -> Any:
@@ -61,14 +58,6 @@ class MemoryItem:
 
     def to_json(self) -> str:
         return dump(vars(self))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MemoryItem) and vars(self) == vars(other)
-
-    __hash__ = None  # type: ignore[assignment]  # its fields change
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in vars(self).items())})"
 
 
 class Memory:

@@ -23,7 +23,7 @@ class Interactor:
     """The user of a session. As it stands nobody is there: nothing is asked for, confirmed, saved or answered."""
 
     def answer(self, question: str) -> str:
-        """The answer to a question of an agent or the session, "" for none."""
+        """The answer to a question, "" for none."""
         return ""
 
     def show(self, text: str) -> None:
@@ -55,7 +55,6 @@ class ConsoleInteractor(Interactor):
         self._show = show or (lambda text: sys.stderr.write(text + "\n"))
 
     def answer(self, question: str) -> str:
-        """Ask; the end of input is no answer."""
         with suppress(EOFError):
             return self._ask(f"{question} ").strip()
         return ""

@@ -58,8 +58,7 @@ class Plan(BaseModel):
 def load_plan(path: StrPath, values: Mapping[str, str] | None = None) -> Plan:
     """Read a plan file, filling placeholders: `{"input:1": "Jane"}` stands for `{{input:1}}`.
 
-    Raises:
-        DataError: no such file, too large, not JSON, no request, or an action without a name; the field is named.
+    Raises DataError: no such file, too large, not JSON, no request, or an action without a name; the field is named.
     """
     return validate(Plan, _fill(read_json(path, MAX_PLAN_BYTES), values or {}), file=str(path))
 
@@ -98,7 +97,6 @@ class PlanAgent:
         self.name, self._left = name, left
 
     async def act(self, turn: Turn) -> Decision:
-        """The next action of the plan."""
         failed = next((result for _, result in turn.last if not result.ok), None)
         if failed is not None:
             return Decision(AgentStatus.ERROR, result=f"the plan cannot go on: {failed.error}")

@@ -1,18 +1,24 @@
-"""Many sessions one after the other, or some at a time, and how far a batch has come."""
+"""The right session for a platform and a mode, many of them in a pool, and how far a batch has come.
+
+Follower and batch take a plan file or a folder of them, one session each.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import platform as host
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, UsageError
+from ufo_experience.session import session_types as types
 from ufo_experience.session.dispatcher import outcome_of, told
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
+from ufo_experience.session.parts import SessionParts
 from ufo_experience.session.protocols import ContextNames
 from ufo_experience.session.session import BaseSession
 
@@ -100,3 +106,91 @@ class SessionPool:
             if self._status is not None:
                 self._status.set(session.task, DONE if error is None else FAILED)
             return SessionReport(session.task, session.id, list(session.results), error)
+
+
+_SESSIONS: dict[tuple[str, str], Callable[..., BaseSession]] = {
+    ("windows", "normal"): types.Session,
+    ("windows", "normal_operator"): types.Session,
+    ("windows", "operator"): types.OpenAIOperatorSession,
+    ("windows", "service"): types.ServiceSession,
+    ("windows", "follower"): types.FollowerSession,
+    ("windows", "batch_normal"): types.FromFileSession,
+    ("linux", "normal"): types.LinuxSession,
+    ("linux", "normal_operator"): types.LinuxSession,
+    ("linux", "service"): types.LinuxServiceSession,
+}
+
+
+class SessionFactory:
+    """Makes sessions. `parts` is called with each task's name, as agents and user belong to one session."""
+
+    def __init__(
+        self, parts: Callable[[str], SessionParts], *, should_evaluate: bool = True, status: TaskStatus | None = None
+    ) -> None:
+        """With `status`, tasks of a batch that are done are left out, and files that cannot be read noted as failed."""
+        self._parts, self._should_evaluate, self._status = parts, should_evaluate, status
+
+    def create_session(
+        self,
+        task: str,
+        mode: str = "normal",
+        plan: StrPath = "",
+        request: str = "",
+        *,
+        platform: str | None = None,
+        id: str | int = 0,
+        **extra: Any,
+    ) -> list[BaseSession]:
+        """Make the sessions of a task: one, or one per plan file in the folder `plan`.
+
+        `platform` is "windows" or "linux" (None: this machine's); `extra` are arguments of the session type:
+        `task_protocol`, `application_name`, `values`.
+
+        Raises:
+            UsageError: no such mode on this platform, or a part or argument is missing.
+            DataError: the plan cannot be read (in a folder such a file is logged, noted and left out).
+        """
+        system = (platform or host.system()).casefold()
+        kind = _SESSIONS.get((system, mode))
+        if kind is None:
+            modes = [mode for platform, mode in _SESSIONS if platform == system]
+            known = f"modes are {', '.join(modes)}" if modes else "platforms are windows, linux"
+            raise UsageError(f"no mode {mode!r} on {system}: {known}")
+        if mode in ("follower", "batch_normal"):
+            return list(self._from_files(kind, task, plan, id, extra))
+        if mode == "service" and "task_protocol" not in extra:
+            raise UsageError("a service session needs task_protocol")
+        if mode == "normal_operator":
+            extra = {"mode": mode, **extra}
+        return [kind(task, self._should_evaluate, id, request, parts=self._parts(task), **extra)]
+
+    def _from_files(
+        self, kind: Callable[..., BaseSession], name: str, plan: StrPath, id: str | int, extra: Mapping[str, Any]
+    ) -> Iterator[BaseSession]:
+        """One session a plan file. One bad file in a folder is a failed task and does not stop the others."""
+        several = Path(plan).is_dir()
+        for file in _plan_files(plan):
+            task = f"{name}/{file.stem}" if several else name
+            if self._status is not None and self._status.is_done(task):
+                continue
+            try:
+                yield kind(task, file, self._should_evaluate, id, parts=self._parts(task), **extra)
+            except DataError as error:
+                if not several:
+                    raise
+                _log.error("task %s is left out: %s", task, error)
+                if self._status is not None:
+                    self._status.set(task, FAILED)
+
+
+def _plan_files(plan: StrPath) -> list[Path]:
+    """The plan file itself, or the plan files in a folder, by name. Raises UsageError when there is none."""
+    path = Path(plan)
+    if not str(plan) or not path.exists():
+        raise UsageError(f"no plan at {str(plan)!r}")
+    if path.is_file():
+        return [path]
+    found = sorted(file for file in path.glob("*.json") if file.is_file() and file.name != STATUS_FILE)
+    if not found:
+        raise UsageError(f"no .json file in {path}")
+    return found

@@ -91,7 +91,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Result:
-    """What a command came to. `error` is None when it worked; `namespace` names what executed it."""
+    """What a command came to; `ok` when it worked, else `error` says why. `namespace` names what executed it."""
 
     status: ResultStatus = ResultStatus.SUCCESS
     result: Any = None
@@ -101,7 +101,6 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """True when it was executed and worked."""
         return self.status is ResultStatus.SUCCESS
 
     @classmethod
@@ -137,7 +136,7 @@ class Decision:
 
 
 class ContextNames(str, Enum):
-    """The names of the values a context holds."""
+    """What a context holds."""
 
     ID = "ID"
     MODE = "MODE"
@@ -180,16 +179,10 @@ class Context:
         self._dispatcher: CommandDispatcher | None = None
 
     def get(self, key: ContextNames, default: Any = None) -> Any:
-        """Give the value of `key`, or `default` when none was ever set."""
         return self._values.get(key, default)
 
     def set(self, key: ContextNames, value: Any) -> None:
-        """Set the value of `key`."""
         self._values[ContextNames(key)] = value
-
-    def add(self, key: ContextNames, amount: float) -> None:
-        """Add to a number, such as the cost so far."""
-        self._values[key] += amount
 
     @property
     def command_dispatcher(self) -> CommandDispatcher:
@@ -199,7 +192,6 @@ class Context:
         return self._dispatcher
 
     def attach_command_dispatcher(self, command_dispatcher: CommandDispatcher | None) -> None:
-        """Set the way commands go."""
         self._dispatcher = command_dispatcher
 
 
@@ -207,9 +199,9 @@ class Context:
 class Turn:
     """What an agent is given for one step.
 
-    `experiences` is the few-shot block for the task or sub-task, "" when memory has nothing to say. `ahead` is a block
-    with the actions a known way has next (`next_actions`), each of which can be answered as it stands; `handed_back`
-    says why actions the agent foresaw were not carried out.
+    `experiences` is the few-shot block for the task or sub-task, "" when memory has nothing to say; `ahead` a block of
+    the actions a known way has next (`next_actions`), each of which can be answered as it stands; `handed_back` says
+    why actions the agent foresaw were not carried out.
     """
 
     request: str

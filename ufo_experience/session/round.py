@@ -14,11 +14,9 @@ from collections import Counter
 from dataclasses import replace
 
 from ufo_experience.errors import DataError
-from ufo_experience.procedure.guide import Guide
 from ufo_experience.session.blackboard import Blackboard
 from ufo_experience.session.dispatcher import execute, outcome_of, told
 from ufo_experience.session.files import plain
-from ufo_experience.session.following import Follower
 from ufo_experience.session.log import APP, HOST, SessionLog
 from ufo_experience.session.parts import SessionParts
 from ufo_experience.session.protocols import (
@@ -48,14 +46,11 @@ class Workplace:
     context: Context
     blackboard: Blackboard
     log: SessionLog
-    follower: Follower
-    recall: Recall | None
-    guide: Guide | None = None  # along a plan that is replayed, in place of a way memory found
+    recall: Recall
     app_agent: Agent
-    host_agent: Agent | None
+    host_agent: Agent | None = None
 
     def is_error(self) -> bool:
-        """True when the session is in the error state."""
         return bool(self.context.get(ContextNames.ERROR))
 
     def set_error(self, error_message: str) -> None:
@@ -85,11 +80,6 @@ class BaseRound:
         return str(self.context.get(ContextNames.APPLICATION_ROOT_NAME))
 
     @property
-    def agent_name(self) -> str:
-        """What the agent at work is called in logs."""
-        return HOST if self._is_host else self._session.agent_name
-
-    @property
     def _is_host(self) -> bool:
         return self._session.host_agent is not None and self.agent is self._starter
 
@@ -109,10 +99,9 @@ class BaseRound:
         return self.result
 
     async def _take_step(self) -> None:
-        started, follower = time.perf_counter(), self._session.follower
-        decision = await follower.next(self.application)
+        started, recall, decision = time.perf_counter(), self._session.recall, None
         try:
-            decision = decision or await self._decide()
+            decision = await recall.next(self.application) or await self._decide()
             outcomes = await self._execute(decision)
         except (AgentError, ConnectionLostError) as fault:
             decision = replace(decision or Decision(AgentStatus.ERROR), status=AgentStatus.ERROR, commands=())
@@ -123,13 +112,13 @@ class BaseRound:
             return
         self._errors = 0
         self._last += outcomes
-        follower.note(outcomes)
+        recall.note(outcomes)
         self._write(decision, outcomes, started)
         await self._advance(decision)
 
     async def _decide(self) -> Decision:
         """Ask the agent; what cannot be written down is not executed. Raises AgentError."""
-        follower = self._session.follower
+        recall = self._session.recall
         turn = Turn(
             request=self.request,
             subtask=self.subtask,
@@ -137,10 +126,10 @@ class BaseRound:
             step=self.context.get(ContextNames.SESSION_STEP),
             context=self.context,
             blackboard=self._session.blackboard,
-            last=self._last + follower.left,
+            last=self._last + recall.left,
             experiences=self._block,
-            ahead=await follower.foresee(self.application),
-            handed_back=follower.handed_back,
+            ahead=await recall.foresee(self.application),
+            handed_back=recall.handed_back,
         )
         decided = await outcome_of(self.agent.act(turn), self._config.recovery.agent_timeout)
         if isinstance(decided, Exception):
@@ -152,7 +141,7 @@ class BaseRound:
         except DataError as error:
             raise AgentError(f"the agent gave a command with parameters that have no JSON form: {error}") from error
         self._last = ()
-        return decided if self._is_host else await follower.begin(decided, self.application)
+        return decided if self._is_host else await recall.begin(decided, self.application)
 
     async def _execute(self, decision: Decision) -> Outcomes:
         user, commands = self._session.parts.user, decision.commands
@@ -177,7 +166,7 @@ class BaseRound:
             self.agent, self._last = self._session.app_agent, ()
             self._enter(decision.application)
             self._begin_subtask(decision.subtask or self.request)
-            self.context.add(ContextNames.SUBTASK_AMOUNT, 1)
+            self._count(ContextNames.SUBTASK_AMOUNT, 1)
             self._block = await self._ask_memory(self.subtask, self.application) or self._task_block
         elif decision.status in _ENDS and self.agent is self._starter:
             self.state = decision.status
@@ -185,12 +174,15 @@ class BaseRound:
             done = {"subtask": self.subtask, "status": decision.status.value}
             self.context.get(ContextNames.PREVIOUS_SUBTASKS).append(done)
             self.agent, self._block = self._starter, self._task_block
-            self._session.follower.follow(None)
+            self._session.recall.follow(None)
             self._begin_subtask("")
 
     def _begin_subtask(self, subtask: str) -> None:
         self.subtask = subtask
         self.context.set(ContextNames.SUBTASK, subtask)
+
+    def _count(self, name: ContextNames, amount: float) -> None:
+        self.context.set(name, self.context.get(name) + amount)
 
     def _enter(self, application: str) -> None:
         if application:
@@ -199,9 +191,7 @@ class BaseRound:
 
     async def _ask_memory(self, task: str, application: str) -> str:
         """What memory knows, as a block for the turns to come; a way it knows, or a plan, is followed from now on."""
-        recall, follow = self._session.recall, not self._is_host
-        self._session.follower.follow(self._session.guide if follow else None)
-        block = await recall.before(task, application, follow=follow) if recall is not None else None
+        block = await self._session.recall.before(task, application, follow=not self._is_host)
         self._shown += tuple(block.ids) if block else ()
         return block.text if block else ""
 
@@ -216,7 +206,7 @@ class BaseRound:
             self._enter(decision.application)
         head = {
             "agent_type": HOST if self._is_host else APP,
-            "agent_name": self.agent_name,
+            "agent_name": HOST if self._is_host else self._session.agent_name,
             "session_step": context.get(ContextNames.SESSION_STEP),
             "round_step": self.step,
             "agent_step": self._agent_steps[agent],
@@ -238,8 +228,8 @@ class BaseRound:
         self._agent_steps[agent] += 1
         self.step += 1
         self.cost += decision.cost
-        context.add(ContextNames.SESSION_STEP, 1)
-        context.add(ContextNames.TOTAL_COST, decision.cost)
-        context.add(ContextNames.TOTAL_TOKENS, decision.tokens)
+        self._count(ContextNames.SESSION_STEP, 1)
+        self._count(ContextNames.TOTAL_COST, decision.cost)
+        self._count(ContextNames.TOTAL_TOKENS, decision.tokens)
         context.get(ContextNames.ROUND_STEP)[self.id] = self.step
         context.get(ContextNames.ROUND_COST)[self.id] = self.cost
