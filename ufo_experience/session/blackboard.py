@@ -6,16 +6,18 @@ with its `format_version`. Every part may be missing; an object under any other 
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import MAX_DEPTH
 from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json, read_json_lines, write_atomic
-from ufo_experience.session.images import data_url, decode_image, encode_image
 from ufo_experience.session.memory import Memory, MemoryItem, items_from_dicts
+from ufo_experience.store.files import read_regular
 
 Data: TypeAlias = MemoryItem | Mapping[str, Any] | str
 PromptPart: TypeAlias = dict[str, Any]
@@ -23,10 +25,12 @@ PromptPart: TypeAlias = dict[str, Any]
 FORMAT_VERSION = 1
 MAX_FILE_BYTES = 512 * 1024 * 1024
 MAX_SCREENSHOTS = 100
+MAX_IMAGE_BYTES = 20 * 1024 * 1024
 # A trajectory filed under a key is an ordinary item that carries the key; a value without fields is one field.
 TRAJECTORY_KEY, TRAJECTORY_VALUE = "trajectory_key", "trajectory_value"
 
 _ABSENT: Any = object()
+_FIRST_BYTES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
 class ImageMemoryItemNames:
@@ -98,9 +102,12 @@ class Blackboard:
 
         Raises DataError: no such file, not a PNG, JPEG, GIF, WebP or BMP image, or larger than 20 MB.
         """
-        about, picture = dict(metadata or {}), encode_image(screenshot_path)
+        image = decode_image(read_regular(Path(screenshot_path), MAX_IMAGE_BYTES))
+        if image is None:
+            raise DataError("not a PNG, JPEG, GIF, WebP or BMP image", file=str(screenshot_path))
+        about = dict(metadata or {})
         about = about.get(ImageMemoryItemNames.METADATA, about)
-        item = ImageMemoryItem(metadata=about, image_path=str(screenshot_path), image_str=picture)
+        item = ImageMemoryItem(metadata=about, image_path=str(screenshot_path), image_str=data_url(image))
         self.add_data(item, self.screenshots)
 
     def load_questions(self, file_path: StrPath, last_k: int = -1) -> None:
@@ -320,3 +327,28 @@ def _copied(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _copied(item) for key, item in value.items()}
     return [_copied(item) for item in value] if isinstance(value, list) else value
+
+
+def image_type(data: bytes) -> str | None:
+    """The media type of PNG, JPEG, GIF, WebP or BMP by the first bytes; None for anything else."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    if data[:2] == b"BM" and data[6:10] == bytes(4):
+        return "image/bmp"
+    return next((kind for first, kind in _FIRST_BYTES.items() if data.startswith(first)), None)
+
+
+def data_url(data: bytes) -> str:
+    """An image as a data URL of the type its bytes show."""
+    return f"data:{image_type(data)};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def decode_image(value: Any) -> bytes | None:
+    """The bytes of an image given as bytes, base64 or a data URL; None for anything else."""
+    if isinstance(value, str):
+        try:
+            value = base64.b64decode(value.rpartition(";base64,")[2], validate=True)
+        except ValueError:
+            return None
+    usable = isinstance(value, bytes) and len(value) <= MAX_IMAGE_BYTES and image_type(value) is not None
+    return value if usable else None

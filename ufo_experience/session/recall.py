@@ -30,7 +30,7 @@ from ufo_experience.prompt.ahead import ahead_block, choice_block
 from ufo_experience.prompt.builder import PromptBlock
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.session.dispatcher import execute
-from ufo_experience.session.parts import SessionConfig
+from ufo_experience.session.parts import SessionParts
 from ufo_experience.session.protocols import (
     DATA_COLLECTION,
     AgentStatus,
@@ -61,17 +61,11 @@ class Recall:
     """
 
     def __init__(
-        self,
-        memory: ExperienceMemory | None,
-        session: str,
-        config: SessionConfig,
-        context: Context,
-        *,
-        plan: Guide | None = None,
-        is_judged: bool = False,
+        self, session: str, parts: SessionParts, context: Context, plan: Guide | None, is_judged: bool
     ) -> None:
-        """Without a `memory` nothing is known but the `plan`. When nobody judges, the agent confirms the end."""
-        self._memory, self._session, self._config, self._context = memory, session, config, context
+        """With a `plan` memory is not asked. When nobody judges the session, the agent confirms the end of a way."""
+        self._session, self._config, self._context = session, parts.config, context
+        self._memory = parts.memory if parts.config.recall is not None and plan is None else None
         self._plan, self._is_judged, self._blind = plan, is_judged, False
         self._shown: dict[str, None] = {}
         self._lessons: dict[str, None] = {}

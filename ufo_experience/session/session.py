@@ -14,10 +14,9 @@ from typing import Any, ClassVar
 
 from ufo_experience.errors import ExperienceError, UsageError
 from ufo_experience.procedure.guide import Guide
-from ufo_experience.session.blackboard import Blackboard
+from ufo_experience.session.blackboard import Blackboard, decode_image
 from ufo_experience.session.dispatcher import execute, outcome_of, told
 from ufo_experience.session.files import StrPath, dump, write_atomic
-from ufo_experience.session.images import decode_image
 from ufo_experience.session.log import LogFile, SessionLog
 from ufo_experience.session.parts import SessionParts, verdict_of
 from ufo_experience.session.protocols import DATA_COLLECTION, Command, Context, ContextNames
@@ -82,9 +81,9 @@ class BaseSession(Workplace):
 
     def reset(self) -> None:
         """Begin anew: no rounds, an empty context, a new log folder."""
-        parts, config = self.parts, self.parts.config
+        parts = self.parts
         self._init_agents()
-        self.log = SessionLog(config.log_root, self.task)
+        self.log = SessionLog(parts.config.log_root, self.task)
         self.log_path = f"{self.log.folder}{os.sep}"
         self.rounds: dict[int, BaseRound] = {}
         self.results: list[dict[str, Any]] = []
@@ -94,10 +93,8 @@ class BaseSession(Workplace):
         self._finish = False
         self.context = Context()
         self._init_context()
-        memory = parts.memory if config.recall is not None and self.guide is None else None
         is_judged = self._should_evaluate and parts.evaluator is not None
-        name = f"{self.task}#{self.id}"
-        self.recall = Recall(memory, name, config, self.context, plan=self.guide, is_judged=is_judged)
+        self.recall = Recall(f"{self.task}#{self.id}", parts, self.context, self.guide, is_judged)
 
     def _init_context(self) -> None:
         self.context.attach_command_dispatcher(self.parts.dispatcher)
