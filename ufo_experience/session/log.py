@@ -192,19 +192,20 @@ def _markdown(steps: list[Any], judgements: list[Any]) -> list[str]:
     """The report for people, line by line."""
     cost = sum(step.get("llm_cost", step.get("cost")) or 0.0 for step in steps)
     lines = ["# Trajectory Data", "", "## Summary", ""]
-    lines += [f"- **Request**: {text}" for text in dict.fromkeys(_one_line(step.get("request")) for step in steps)]
-    lines += [f"- **Total Steps**: {len(steps)}", f"- **Total Cost**: ${cost:.4f}", "", "## Evaluation Results", ""]
-    lines += [f"- **Complete**: {_one_line(one.get('complete'))}. {_one_line(one.get('reason'))}" for one in judgements]
+    lines += dict.fromkeys(_item("request", step.get("request")) for step in steps)
+    lines += [_item("total steps", len(steps)), _item("total cost", f"${cost:.4f}"), "", "## Evaluation Results", ""]
+    lines += [_item("complete", f"{one.get('complete')}. {one.get('reason') or ''}") for one in judgements]
     for number, step in enumerate(steps):
-        lines += ["", f"## Step {number}: {_one_line(step.get('agent_name'))}", ""]
-        said = {key: step.get(key) for key in ("status", "subtask", "observation", "result")}
-        lines += [f"- **{key.capitalize()}**: {_one_line(value)}" for key, value in said.items() if value]
+        lines += ["", f"## Step {number}: {step.get('agent_name')}", ""]
+        said = ("status", "subtask", "observation", "result")
+        lines += [_item(key, step[key]) for key in said if step.get(key)]
         for action in step["action"]:
-            parts = (action["action_string"], "→", action["result"]["status"], action["result"]["error"])
-            lines.append(f"- **Action**: {_one_line(' '.join(part for part in parts if part))}")
+            result = action["result"]
+            lines.append(_item("action", f"{action['action_string']} → {result['status']} {result['error'] or ''}"))
     return lines
 
 
-def _one_line(value: Any) -> str:
+def _item(name: str, value: Any) -> str:
     """Text on one line that Markdown shows as it is: a log must not become links or images of a report."""
-    return _MARKUP.sub(r"\\\1", " ".join(str("" if value is None else value).split()))
+    text = _MARKUP.sub(r"\\\1", " ".join(str(value).split()))
+    return f"- **{name.title()}**: {text}"

@@ -17,13 +17,8 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field
 
-from ufo_experience.actions import kind_of
 from ufo_experience.errors import DataError
 from ufo_experience.integrations.formats.plan import to_plan_file
-from ufo_experience.procedure.guide import Guide
-from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.procedure.steps import ProcedureStep
-from ufo_experience.procedure.steps import Target as Aim
 from ufo_experience.schema import Experience, validate
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.log import APP, HOST
@@ -78,15 +73,6 @@ def export_plan(experience: Experience, path: StrPath) -> Path:
     """Write an experience as a plan file. Raises StorageError when the disk refuses."""
     write_atomic(path, dump(to_plan_file(experience)) + "\n")
     return Path(path)
-
-
-def guide_along(plan: Plan) -> Guide:
-    """A guide along the actions of a plan that name a control. Whoever wrote the plan has allowed what is in it."""
-    steps = tuple(
-        ProcedureStep(number, one.action, kind_of(one.action), Aim(one.label), dict(one.parameters))
-        for number, one in enumerate((one for one in plan.actions if one.label), start=1)
-    )
-    return Guide(Procedure("", plan.request, plan.request, "", steps), max_detours=len(steps))
 
 
 class PlanAgent:

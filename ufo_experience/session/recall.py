@@ -30,7 +30,7 @@ from ufo_experience.prompt.ahead import ahead_block, choice_block
 from ufo_experience.prompt.builder import PromptBlock
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.session.dispatcher import execute
-from ufo_experience.session.parts import SessionParts
+from ufo_experience.session.parts import SessionConfig
 from ufo_experience.session.protocols import (
     DATA_COLLECTION,
     AgentStatus,
@@ -61,12 +61,11 @@ class Recall:
     """
 
     def __init__(
-        self, session: str, parts: SessionParts, context: Context, plan: Guide | None, is_judged: bool
+        self, memory: ExperienceMemory | None, session: str, config: SessionConfig, context: Context, is_judged: bool
     ) -> None:
-        """With a `plan` memory is not asked. When nobody judges the session, the agent confirms the end of a way."""
-        self._session, self._config, self._context = session, parts.config, context
-        self._memory = parts.memory if parts.config.recall is not None and plan is None else None
-        self._plan, self._is_judged, self._blind = plan, is_judged, False
+        """When nobody judges the session, the agent has to confirm the end of a way."""
+        self._memory, self._session, self._config, self._context = memory, session, config, context
+        self._is_judged, self._blind = is_judged, False
         self._shown: dict[str, None] = {}
         self._lessons: dict[str, None] = {}
         self._guides: list[Guide] = []
@@ -75,7 +74,7 @@ class Recall:
     @property
     def followed(self) -> tuple[str, ...]:
         """Ids of the ways that were followed in this session."""
-        return tuple(dict.fromkeys(guide.procedure.id for guide in self._guides if guide is not self._plan))
+        return tuple(dict.fromkeys(guide.procedure.id for guide in self._guides))
 
     @property
     def injected(self) -> tuple[str, ...]:
@@ -98,7 +97,7 @@ class Recall:
         """The block for a request or sub-task, None when memory has nothing to say; with `follow` the way is followed,
         replayed where it is proven. Where there is none, some that may be meant are offered.
         """
-        self.follow(self._plan if follow else None)
+        self.follow(None)
         if self._memory is None:
             return None
         follow = follow and self._config.recall != "advise"
@@ -136,7 +135,7 @@ class Recall:
 
         A way whose guide gave up is blamed however the session ended.
         """
-        astray = {guide.procedure.id for guide in self._guides if guide.gave_up and guide is not self._plan}
+        astray = {guide.procedure.id for guide in self._guides if guide.gave_up}
         shown = [*(one for one in self.injected if one not in astray), *self._lessons]
         try:
             for verdict, ids in ((success, shown), (False, sorted(astray))):

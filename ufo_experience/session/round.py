@@ -190,7 +190,7 @@ class BaseRound:
             self.context.set(ContextNames.APPLICATION_WINDOW_INFO, {"name": application})
 
     async def _ask_memory(self, task: str, application: str) -> str:
-        """What memory knows, as a block for the turns to come; a way it knows, or a plan, is followed from now on."""
+        """What memory knows, as a block for the turns to come; a way it knows is followed from now on."""
         block = await self._session.recall.before(task, application, follow=not self._is_host)
         self._shown += tuple(block.ids) if block else ()
         return block.text if block else ""

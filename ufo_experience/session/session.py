@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ufo_experience.errors import ExperienceError, UsageError
-from ufo_experience.procedure.guide import Guide
 from ufo_experience.session.blackboard import Blackboard, decode_image
 from ufo_experience.session.dispatcher import execute, outcome_of, told
 from ufo_experience.session.files import StrPath, dump, write_atomic
@@ -36,7 +35,7 @@ class BaseSession(Workplace):
     """
 
     agents: ClassVar[tuple[str, ...]]  # of the parts, those that it cannot do without
-    guide: Guide | None = None  # along a plan that is replayed, in place of a way memory found
+    asks_memory = True  # where there is one
     modes: ClassVar[tuple[str, ...]] = ("normal", "normal_operator")  # the first unless told otherwise
 
     step = _in_context(ContextNames.SESSION_STEP)
@@ -94,7 +93,8 @@ class BaseSession(Workplace):
         self.context = Context()
         self._init_context()
         is_judged = self._should_evaluate and parts.evaluator is not None
-        self.recall = Recall(f"{self.task}#{self.id}", parts, self.context, self.guide, is_judged)
+        memory = parts.memory if self.asks_memory and parts.config.recall is not None else None
+        self.recall = Recall(memory, f"{self.task}#{self.id}", parts.config, self.context, is_judged)
 
     def _init_context(self) -> None:
         self.context.attach_command_dispatcher(self.parts.dispatcher)

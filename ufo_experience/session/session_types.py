@@ -13,7 +13,7 @@ from typing import ClassVar
 from ufo_experience.session.dispatcher import WebSocketCommandDispatcher
 from ufo_experience.session.files import StrPath
 from ufo_experience.session.parts import Interactor, SessionParts
-from ufo_experience.session.plan import check_replayable, guide_along, load_plan, plan_agents
+from ufo_experience.session.plan import check_replayable, load_plan, plan_agents
 from ufo_experience.session.protocols import TaskExecutionProtocol
 from ufo_experience.session.session import BaseSession
 
@@ -105,14 +105,13 @@ class FromFileSession(WindowsBaseSession):
 class FollowerSession(FromFileSession):
     """Replays a saved plan: no questions, no model, no memory; the same actions every time.
 
-    Where the dispatcher can tell what is in view, a guide along the plan checks each action before it is carried out.
-    The plan's request is the task, for the log and for what is learned from it. A plan without actions, or with a
-    placeholder that is left, is a `DataError`.
+    Where the dispatcher can tell what is in view, each action is checked before it is carried out. The plan's request
+    is the task, for the log and for what is learned from it. A plan without actions, or with a placeholder that is
+    left, is a `DataError`.
     """
 
-    modes = ("follower",)
+    modes, asks_memory = ("follower",), False
 
     def _init_agents(self) -> None:
         check_replayable(self.plan, self.plan_file)
         self.host_agent, self.app_agent = plan_agents(self.plan)
-        self.guide = guide_along(self.plan)
