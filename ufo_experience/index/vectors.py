@@ -91,14 +91,13 @@ class FolderVectors:
 
     def write(self, embedder: str, newer: int) -> None:
         """Write `vectors.faiss` when at least so many rows are newer than it."""
+        written, of = self._written(), [embedder, int(self._catalog.meta("epoch") or 0)]
+        since = written["sequence"] if written.get("of") == of else 0
+        late = self._catalog.read("SELECT count(*) FROM row WHERE sequence > ?", (since,))[0][0]
+        if late < newer or self._catalog.in_memory or self.follow(embedder) is None:
+            return
         import faiss
 
-        self.follow(embedder)
-        written = self._written()
-        since = written["sequence"] if written.get("of") == self._of else 0
-        late = self._catalog.read("SELECT count(*) FROM row WHERE sequence > ?", (since,))[0][0]
-        if late < newer or self._index is None or self._catalog.in_memory:
-            return
         self._catalog.unmark("faiss")  # until the new file is there: one that is not marked is not read
         data = faiss.serialize_index(self._index).tobytes()
         replace_file(self._file, data)
