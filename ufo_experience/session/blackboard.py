@@ -128,24 +128,30 @@ class Blackboard:
 
     def get_value(self, key: str, default: Any = None) -> Any:
         """Give the value at `key`, a dict of all that is below it if there is, or `default`."""
+        *parents, name = _parts(key)
         with self.lock:
-            found = _find(self._values, _parts(key))
-            return default if found is _ABSENT else _copied(found)
+            return _copied(_level(self._values, parents).get(name, default))
 
     def update_value(self, key: str, value: Any) -> None:
         """Replace the value at `key`. Raises UsageError when there is none, or as `add_key_value`."""
+        *parents, name = _parts(key)
         with self.lock:
-            if _find(self._values, _parts(key)) is _ABSENT:
+            if name not in _level(self._values, parents):
                 raise UsageError(f"there is no key {key!r} to update; add it first")
             self._put(key, value, "update_value")
 
     def delete_key(self, key: str) -> bool:
         """Remove what is at `key`, and the levels left empty by that; tell whether there was anything."""
+        *parents, name = _parts(key)
         with self.lock:
-            is_gone = _remove(self._values, _parts(key))
-            if is_gone:
-                self._record("delete_key", key=key)
-            return is_gone
+            if name not in _level(self._values, parents):
+                return False
+            del _level(self._values, parents)[name]
+            while parents and not _level(self._values, parents):
+                *parents, name = parents
+                del _level(self._values, parents)[name]
+            self._record("delete_key", key=key)
+            return True
 
     def _put(self, key: str, value: Any, operation: str) -> None:
         *parents, name = _parts(key)
@@ -304,22 +310,11 @@ def _parts(path: str) -> list[str]:
     return parts
 
 
-def _find(values: Any, parts: list[str]) -> Any:
-    for part in parts:
-        if not isinstance(values, dict) or part not in values:
-            return _ABSENT
-        values = values[part]
-    return values
-
-
-def _remove(level: Any, parts: list[str]) -> bool:
-    """Remove what is at `parts` below `level`, and each level that is left empty; False when there is nothing."""
-    name, *below = parts
-    if not isinstance(level, dict) or name not in level or (below and not _remove(level[name], below)):
-        return False
-    if not below or not level[name]:
-        del level[name]
-    return True
+def _level(values: Any, parents: list[str]) -> dict[str, Any]:
+    """The dict that is below `parents`; an empty one where there is none."""
+    for part in parents:
+        values = values.get(part) if isinstance(values, dict) else None
+    return values if isinstance(values, dict) else {}
 
 
 def _copied(value: Any) -> Any:
