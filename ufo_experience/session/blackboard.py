@@ -98,7 +98,7 @@ class Blackboard:
         return [step.get(TRAJECTORY_VALUE, step) for step in found]
 
     def add_image(self, screenshot_path: StrPath = "", metadata: Mapping[str, Any] | None = None) -> None:
-        """Add a screenshot: its path, its metadata (or what is under `metadata` in it), and the picture as a data URL.
+        """Add a screenshot with what is under `metadata` in the metadata, or all of it.
 
         Raises DataError: no such file, not a PNG, JPEG, GIF, WebP or BMP image, or larger than 20 MB.
         """
@@ -120,10 +120,7 @@ class Blackboard:
     # ---- key-values
 
     def add_key_value(self, key: str, value: Any) -> None:
-        """Put `value` at `key`, such as `devices/windows/ready`; what was there is replaced.
-
-        Raises UsageError: the key is malformed, or would lie below a value that is not a dict.
-        """
+        """Put `value` at `key`, such as `devices/windows/ready`. Raises UsageError: the key lies below a value."""
         self._put(key, value, "add_key_value")
 
     def get_value(self, key: str, default: Any = None) -> Any:
@@ -179,14 +176,10 @@ class Blackboard:
             ]
 
     def texts_to_prompt(self, memory: Memory, prefix: str) -> list[PromptPart]:
-        """Give a memory as one text part: the prefix, then the items as JSON."""
         return [{"type": "text", "text": f"{prefix}\n {memory.to_json()}"}]
 
     def screenshots_to_prompt(self) -> list[PromptPart]:
-        """Give each screenshot as two parts: its metadata, and the image as a data URL (none where it has no picture).
-
-        Raises DataError: something is not the data URL of an image. No address gets into a prompt.
-        """
+        """Give each screenshot as its metadata and its image. Raises DataError for any address but an image's data."""
         parts: list[PromptPart] = []
         for number, shot in enumerate(self.screenshots.list_content):
             parts.append({"type": "text", "text": dump(shot.get("metadata", ""))})
@@ -222,10 +215,7 @@ class Blackboard:
         return dump(self.blackboard_to_dict())
 
     def blackboard_from_dict(self, blackboard_dict: Mapping[str, Any]) -> None:
-        """Replace all content by what `blackboard_to_dict` gave; a missing part is empty.
-
-        On a `DataError`, which names the part that has the wrong shape, the content stays as it was.
-        """
+        """Replace all content by what `blackboard_to_dict` gave. On a `DataError` the content stays as it was."""
         self._take_over(blackboard_dict, "blackboard_from_dict")
 
     def save_to_file(self, path: StrPath) -> None:
@@ -250,7 +240,6 @@ class Blackboard:
             return not self._values and all(memory.is_empty() for memory in self._memories.values())
 
     def clear(self) -> None:
-        """Forget all content; files stay."""
         self._take_over({}, "clear")
 
     def _take_over(self, data: Any, operation: str, **details: Any) -> None:
@@ -334,7 +323,6 @@ def image_type(data: bytes) -> str | None:
 
 
 def data_url(data: bytes) -> str:
-    """An image as a data URL of the type its bytes show."""
     return f"data:{image_type(data)};base64,{base64.b64encode(data).decode('ascii')}"
 
 

@@ -39,7 +39,6 @@ class Interactor:
         return answer, answer.casefold() in ("n", "no", "exit", "quit", "")
 
     def experience_asker(self) -> bool:
-        """Whether to save this session as an experience."""
         return self.confirm("Save this session as an experience?")
 
     def confirm(self, question: str) -> bool:
