@@ -228,10 +228,8 @@ class Agent(Protocol):
 
 
 class Evaluator(Protocol):
-    """Judges a session from its logs, and shows the judgement to the user.
-
-    `evaluate` gives the judgement (`complete` "yes", "no" or "unsure"; `sub_scores`, `reason`, maybe `score`) and what
-    it cost.
+    """Judges a session from its logs: `complete` "yes", "no" or "unsure"; `sub_scores`, `reason`, maybe `score`; and
+    what that cost.
     """
 
     def evaluate(
@@ -253,8 +251,7 @@ class CommandDispatcher(Protocol):
 class TaskExecutionProtocol(Protocol):
     """A connection to the client that executes the commands of a service session: UFO's own, or any other.
 
-    Raises `ConnectionLostError` or `TimeoutError`. With a coroutine `reconnect()`, which says whether the connection is
-    back, a lost one is taken up again.
+    With a coroutine `reconnect()`, which says whether it is back, a lost one (`ConnectionLostError`) is taken up again.
     """
 
     async def send_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...

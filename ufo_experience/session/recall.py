@@ -131,10 +131,7 @@ class Recall:
         self.follow(guide, replay=replay, choices=choices)
 
     def credit(self, success: bool) -> None:
-        """Credit or blame everything that was shown with the outcome of the session.
-
-        A way whose guide gave up is blamed however the session ended.
-        """
+        """Credit or blame all that was shown with the outcome; a way whose guide gave up is blamed in any case."""
         astray = {guide.procedure.id for guide in self._guides if guide.gave_up}
         shown = [*(one for one in self.injected if one not in astray), *self._lessons]
         try:
@@ -237,7 +234,6 @@ class Recall:
                 self.hand_back(f"{command} failed")
 
     def hand_back(self, why: str) -> None:
-        """Drop what was foreseen and say why."""
         waiting = [one.commands[0] for one, _ in self._queue]
         self.handed_back = why
         self.left = tuple((one, Result.skipped(one, f"not carried out: {why}")) for one in waiting)
@@ -289,14 +285,12 @@ class Recall:
 
 
 def as_act(command: Command) -> Act:
-    """A command as a guide reads it."""
     target = command.target
     aim = Aim(target.name, target.type or "", target.within, target.id or None) if target else None
     return Act(command.tool_name, aim, dict(command.parameters))
 
 
 def as_command(act: Act) -> Command:
-    """An action of a guide as a command."""
     aim = act.target
     number = "" if aim is None or aim.id is None else str(aim.id)
     target = Target(aim.name, aim.type or None, number, within=aim.within) if aim else None
