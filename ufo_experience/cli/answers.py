@@ -228,10 +228,10 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
     if changes.dry_run:
         console.note(f"would {verb} {number}; nothing was changed")
     elif len(changes):
-        ids = " ".join(one.id[:8] for one in changes.records[:_FEW]) + (" …" if len(changes) > _FEW else "")
+        ids = " ".join(one.id[:8] for one in changes[:_FEW]) + (" …" if len(changes) > _FEW else "")
         console.note(f"{number} {_DONE[verb].format(ids=ids)}")
     left_out = pairs(changes.left_out, "id", "reason")
-    answer_records(console, changes.records, left_out=left_out, dry_run=changes.dry_run)
+    answer_records(console, changes, left_out=left_out, dry_run=changes.dry_run)
 
 
 def record_text(one: Experience) -> str:

@@ -23,7 +23,7 @@ from ufo_experience.redact import redact_record
 from ufo_experience.request import forget
 from ufo_experience.schema import Experience, Problem, Trust, expect
 from ufo_experience.settings import Settings
-from ufo_experience.store.base import Added, ExperienceStore
+from ufo_experience.store.base import Added, ExperienceStore, StoreReport
 from ufo_experience.store.exchange import (
     ExportReport,
     ImportReport,
@@ -40,8 +40,8 @@ from ufo_experience.store.selection import (
     RecordFilter,
     SourceInfo,
     StoreStats,
-    Verification,
     chosen,
+    expect_some,
     known_sources,
     resolve,
     resolve_among,
@@ -185,7 +185,7 @@ class Upkeep:
         if not dry_run:
             self.store.remove([one.id for one in gone], reason="removed by request")
             self._forget(gone)
-        return ChangeReport(tuple(gone), dry_run=dry_run)
+        return ChangeReport(gone, dry_run=dry_run)
 
     def undo_remove(self, *ids: str) -> Records:
         """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
@@ -205,10 +205,7 @@ class Upkeep:
         meant = RecordFilter(source=str(source)) if source is not None else where or RecordFilter()
         if source is not None and where is not None:
             raise UsageError("give a source or a filter, not both (a filter has a source, too)")
-        if meant.is_empty:
-            raise UsageError(
-                "which records? give a source, ids, a filter (application, session, …), or all (all=True, --all)"
-            )
+        expect_some(meant)
         known = {*self.store.ids(), *self.store.removed()}
         named = resolve_among(sorted(known), meant.ids) if meant.ids else None
         gone = [one for one in self._stored_and_removed(named) if replace(meant, ids=()).admits(one)]
@@ -221,7 +218,7 @@ class Upkeep:
             raise NotFoundError(f"no record comes from {meant.source!r}" + (f"; nearest: {near}" if near else ""))
         if not gone and not meant.all:
             raise NotFoundError("no record fits", file=self.store.location)
-        return ChangeReport(tuple(gone), dry_run=dry_run)
+        return ChangeReport(gone, dry_run=dry_run)
 
     def _stored_and_removed(self, ids: Ids | None) -> Records:
         return [*self.store.scan(ids), *self.store.scan_removed(ids)]
@@ -233,7 +230,7 @@ class Upkeep:
         self.index_if_possible()
         forget()
 
-    def verify(self, *, repair: bool = False) -> Verification:
+    def verify(self, *, repair: bool = False) -> StoreReport:
         """Read every byte of records, events and index. `repair` first sets aside what cannot be used (into
         `corrupt/`) and makes the index again.
         """
@@ -244,7 +241,7 @@ class Upkeep:
             wrong = self.parts.index.check()
         problems = [Problem(file="index", code="E_CORRUPT", message=one) for one in wrong]
         state = "damaged" if wrong else "ok"
-        return Verification(found.records, [*found.corrupt, *problems], state, found.repaired)
+        return StoreReport(found.records, [*found.corrupt, *problems], state, found.repaired)
 
     def export(self, format: str = "json", output: str | Path | None = None) -> ExportReport:
         """Write all records to one file, or into the report's `text`. See `exchange.export`."""

@@ -1,6 +1,6 @@
 """What is on the disk, as the catalog knows it: files are read once, and again when they have changed.
 
-Nothing is listed to learn or to ask. The times of the folders in `records/`, and size and time of `events.jsonl`, say
+Nothing is listed to learn or to ask. The times of the folders of records, and size and time of `events.jsonl`, say
 whether anybody else has written: another process of ours (which has told the catalog), `git pull`, an editor.
 """
 
@@ -11,8 +11,8 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import nullcontext, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,37 +24,44 @@ from ufo_experience.store.files import check_owner, open_regular, read_regular, 
 from ufo_experience.store.records import MAX_FILE_BYTES, SUFFIX, decode, unsealed
 from ufo_experience.store.strict_json import parse
 
-RECORDS, EVENTS = "records", "events.jsonl"
-MAX_EVENTS_BYTES = 1 << 40
+RECORDS, REMOVED, EVENTS = "records", "removed", "events.jsonl"
+KEPT = 1_024  # records that stay parsed: what is asked for is asked for again
+_MAX_EVENTS = 1 << 40
 _SETTLED_NS = 50_000_000  # a folder's time that is younger may stay the same when one more file comes
-_log = logging.getLogger(__name__)
 _TAIL = 64  # bytes before the place up to which events were read: others there mean that lines came in between
 _SCHEMA = (
     "DROP TABLE IF EXISTS record",
-    "DROP TABLE IF EXISTS status",
     "DROP TABLE IF EXISTS folder",
+    "DROP TABLE IF EXISTS status",
     "DELETE FROM meta WHERE name IN ('change', 'events')",
+    # `path` is NULL where the file is gone; `status` is what the events of this id came to, also without a file
     """CREATE TABLE record (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, path TEXT UNIQUE,
-    inode INT, size INT, mtime INT, content TEXT, edited INT, live INT NOT NULL, change INT NOT NULL)""",
+    inode INT, size INT, mtime INT, content TEXT, edited INT, status TEXT, removed INT NOT NULL DEFAULT 0,
+    change INT NOT NULL, live INT NOT NULL GENERATED ALWAYS AS (
+        NOT removed AND path IS NOT NULL AND substr(path, 1, 8) = 'records/') STORED)""",
     "CREATE INDEX record_change ON record (change)",
-    "CREATE TABLE status (id TEXT PRIMARY KEY, data TEXT NOT NULL, removed INT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE folder (path TEXT PRIMARY KEY, mtime INT) WITHOUT ROWID",
 )
+_KEEP = """INSERT INTO record (id, path, inode, size, mtime, content, edited, change) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET path = excluded.path, inode = excluded.inode, size = excluded.size,
+mtime = excluded.mtime, content = excluded.content, edited = excluded.edited, change = excluded.change"""
+_log = logging.getLogger(__name__)
+
+Read = tuple[Experience, str, bool]  # a record, the digest of its content, whether it is as it was written
 
 
-class Place(NamedTuple):
-    """Where the file of a record is, and what tells that it has changed."""
+class Stamp(NamedTuple):
+    """What tells that a file has changed."""
 
-    path: str
     inode: int
     size: int
     mtime: int
 
 
 class Look(NamedTuple):
-    """What the disk says without a file being opened: size and time of the events, times of the folders."""
+    """What the disk says without a file being opened: that of the events, and the times of the folders."""
 
-    events: tuple[int, int]
+    events: Stamp | None
     folders: dict[str, int]
 
 
@@ -64,8 +71,9 @@ class Watch:
     def __init__(self, root: Path, catalog: Catalog) -> None:
         self._root, self._catalog = root, catalog
         self._last: Look | None = None
-        self._named: set[Place] = set()  # files that are no records, of which a warning was given
-        catalog.require("store", "2", _SCHEMA)
+        self._parsed: dict[tuple[str, Stamp], Experience] = {}
+        self._named: set[tuple[str, Stamp]] = set()  # files that are no records, of which a warning was given
+        catalog.require("store", "3", _SCHEMA)
 
     def refresh(self, *, everything: bool = False) -> None:
         """Take in what was changed since; `everything` looks at every file, not only at the times of folders."""
@@ -76,22 +84,21 @@ class Watch:
         newest = max(look.folders.values(), default=0)
         self._last = look if newest < time.time_ns() - _SETTLED_NS else None
 
-    def wrote(self, written: Iterable[tuple[Path, Experience, str]]) -> None:
-        """Take in records that the holder of the lock has just written: path, record, digest of its content."""
+    def wrote(self, written: Mapping[str, Read]) -> None:
+        """Take in records that the holder of the lock has just written, by path."""
 
         def act(db: sqlite3.Connection) -> None:
             change = _next_change(db)
-            for path, experience, content in written:
-                _keep(db, self.place(path), experience.id, content, False, change)
-            folders = {path.parent for path, _, _ in written}
-            times = [(self._relative(path), path.stat().st_mtime_ns) for path in folders]
-            db.executemany("INSERT OR REPLACE INTO folder VALUES (?, ?)", times)
+            for path, found in written.items():
+                self._take_file(db, path, change, found)
+            for folder in {path.rpartition("/")[0] for path in written}:
+                db.execute("INSERT OR REPLACE INTO folder VALUES (?, ?)", (folder, self._stamp(folder).mtime))
 
         with storage_errors(self._root):
             self._catalog.run(act, write=True)
             self._last = self._look()
 
-    def take_file(self, path: str) -> None:
+    def take(self, path: str) -> None:
         """Read a file again that was seen to have changed; one that is no record any more is told of from then on."""
 
         def act(db: sqlite3.Connection) -> None:
@@ -102,34 +109,49 @@ class Watch:
             self._catalog.run(act, write=True)
             self._last = None
 
-    def read(self, path: Path) -> tuple[Experience, str, bool]:
-        """A record file: the record, the digest of its content, whether it is as it was written. Raises `DataError`."""
-        with storage_errors(path), suppress(FileNotFoundError):
-            check_owner(os.lstat(path), path, self._root.stat().st_uid)
-        return decode(read_regular(path, MAX_FILE_BYTES, follow=False), str(path))
+    def stamp(self, path: str) -> Stamp | None:
+        """What tells that a file has changed; None when there is none."""
+        with storage_errors(self._root), suppress(FileNotFoundError):
+            return self._stamp(path)
+        return None
 
-    def place(self, path: Path) -> Place:
-        """Where a file is, and what tells that it has changed. Raises `OSError`."""
-        return _place(self._relative(path), os.lstat(path))
+    def read(self, path: str | Path) -> Read:
+        """Read a record file. Raises `DataError`."""
+        file = self._root / path
+        with storage_errors(file), suppress(FileNotFoundError):
+            check_owner(os.lstat(file), file, self._root.stat().st_uid)
+        return decode(read_regular(file, MAX_FILE_BYTES, follow=False), str(file))
 
-    def approved_content(self, id: str) -> str:
+    def parsed(self, path: str, stamp: Stamp) -> Experience:
+        """The record of a file that is as the catalog knows it. Raises `DataError`."""
+        return self._parsed.get((path, stamp)) or self._remember(path, stamp, self.read(path)[0])
+
+    def approved(self, id: str) -> str:
         """The digest of the content that a person's trust in a record is about; "" where nobody has said anything."""
-        rows = self._catalog.read("SELECT data FROM status WHERE id = ?", (id,))
+        rows = self._catalog.read("SELECT status FROM record WHERE id = ?", (id,))
         return status_of(rows[0][0]).content if rows else ""
 
-    def _relative(self, path: Path) -> str:
-        return path.relative_to(self._root).as_posix()
+    def forget(self) -> None:
+        """Keep no record parsed any more."""
+        self._parsed = {}
+
+    def _remember(self, path: str, stamp: Stamp, one: Experience) -> Experience:
+        if len(self._parsed) >= KEPT:
+            self._parsed = {}
+        self._parsed[path, stamp] = one
+        return one
+
+    def _stamp(self, path: str) -> Stamp:
+        info = os.lstat(self._root / path)
+        return Stamp(info.st_ino, info.st_size, info.st_mtime_ns)
 
     def _look(self) -> Look:
-        records, events, folders = self._root / RECORDS, (0, 0), {}
-        with suppress(FileNotFoundError):
-            info = os.lstat(self._root / EVENTS)
-            events = info.st_size, info.st_mtime_ns
-        with os.scandir(records) if records.is_dir() else nullcontext(()) as entries:
-            for one in entries:
-                if one.is_dir(follow_symlinks=False):
-                    folders[f"{RECORDS}/{one.name}"] = os.lstat(one).st_mtime_ns
-        return Look(events, folders)
+        records, names = self._root / RECORDS, [REMOVED]
+        if records.is_dir():
+            with os.scandir(records) as entries:
+                names += [f"{RECORDS}/{one.name}" for one in entries if one.is_dir(follow_symlinks=False)]
+        stamps = {name: self.stamp(name) for name in names}
+        return Look(self.stamp(EVENTS), {name: stamp.mtime for name, stamp in stamps.items() if stamp})
 
     def _take_in(self, db: sqlite3.Connection, look: Look, everything: bool) -> None:
         change = _next_change(db)
@@ -141,49 +163,52 @@ class Watch:
                 seen = mtime if all_read and mtime < young else 0  # 0: it is looked at again
                 db.execute("INSERT OR REPLACE INTO folder VALUES (?, ?)", (folder, seen))
         for folder in known.keys() - look.folders.keys():
-            _gone(db, _places_in(db, folder), change)
+            _gone(db, _files_in(db, folder), change)
             db.execute("DELETE FROM folder WHERE path = ?", (folder,))
         self._take_events(db, look.events, change)
 
     def _take_folder(self, db: sqlite3.Connection, folder: str, change: int) -> bool:
         """Read the files of a folder that are new, or others than before. False when one of them cannot be read."""
         with os.scandir(self._root / folder) as entries:
-            files = {f"{folder}/{one.name}": one for one in entries if one.name.endswith(SUFFIX)}
-            there = {path: _place(path, os.lstat(one)) for path, one in files.items()}
-        known = _places_in(db, folder)
+            names = [f"{folder}/{one.name}" for one in entries if one.name.endswith(SUFFIX)]
+        there = {name: stamp for name in sorted(names) if (stamp := self.stamp(name))}
+        known = _files_in(db, folder)
         _gone(db, known.keys() - there.keys(), change)
-        new = sorted(path for path, place in there.items() if known.get(path) != place)
-        return all([self._take_file(db, path, change) for path in new])
+        return all([self._take_file(db, name, change) for name in there if known.get(name) != there[name]])
 
-    def _take_file(self, db: sqlite3.Connection, path: str, change: int) -> bool:
-        """Read a file; False for one that is no record, of which a warning tells once."""
-        place: Place | None = None
+    def _take_file(self, db: sqlite3.Connection, path: str, change: int, found: Read | None = None) -> bool:
+        """Take in a file; False for one that is no record, of which a warning tells once."""
+        stamp = self.stamp(path)
         try:
-            place = self.place(self._root / path)
-            experience, content, whole = self.read(self._root / path)
-            other = db.execute("SELECT path FROM record WHERE id = ?", (experience.id,)).fetchone()
-            if other and other[0] not in (None, path) and os.path.lexists(self._root / other[0]):
-                raise DataError(f"the same id as {other[0]}", file=str(self._root / path), field="id")
-        except (DataError, FileNotFoundError) as error:
+            one, content, whole = found or self.read(path)
+            (other,) = db.execute("SELECT path FROM record WHERE id = ?", (one.id,)).fetchone() or (None,)
+            if other not in (None, path) and os.path.lexists(self._root / other):
+                if path.startswith(REMOVED):
+                    return True  # it was brought back by other hands: what is among the records counts
+                if not other.startswith(REMOVED):
+                    raise DataError(f"the same id as {other}", file=str(self._root / path), field="id")
+        except DataError as error:
             _gone(db, [path], change)
-            if isinstance(error, DataError) and place and place not in self._named:
-                self._named.add(place)
+            if stamp and (path, stamp) not in self._named:
+                self._named.add((path, stamp))
                 _log.warning("a record is left out, `ufo-experience verify` tells of all: %s", error)
             return False
-        _gone(db, [path], change, but=experience.id)
-        _keep(db, place, experience.id, content, not whole, change)
+        if stamp is None:
+            return False
+        _gone(db, [path], change, but=one.id)
+        db.execute(_KEEP, (one.id, path, *stamp, content, not whole, change))
+        self._remember(path, stamp, one)
         return True
 
     # ---- events ----
 
-    def _take_events(self, db: sqlite3.Connection, seen: tuple[int, int], change: int) -> None:
+    def _take_events(self, db: sqlite3.Connection, seen: Stamp | None, change: int) -> None:
         """Read the events that are new; all of them again where the file is not the one that was read before."""
         _, offset, tail = _events_mark(db)
         data, from_start = self._events_from(offset, tail)
         if from_start and offset:
             offset, tail = 0, b""
-            db.execute("DELETE FROM status")
-            db.execute("UPDATE record SET live = path IS NOT NULL, change = ?", (change,))
+            db.execute("UPDATE record SET status = NULL, removed = 0, change = ?", (change,))
         end = data.rfind(b"\n") + 1  # what comes behind is not finished
         for _, event in self.events_in(data[:end]):
             if isinstance(event, Event):
@@ -196,12 +221,17 @@ class Watch:
         path = self._root / EVENTS
         if not path.exists():
             return b"", True
-        with open_regular(path, MAX_EVENTS_BYTES, follow=False) as stream:
+        with open_regular(path, _MAX_EVENTS, follow=False) as stream:
             stream.seek(offset - len(tail))
             if stream.read(len(tail)) == tail:
                 return stream.read(), offset == 0
             stream.seek(0)
             return stream.read(), True
+
+    def event_lines(self) -> bytes:
+        """The file of events as it is."""
+        path = self._root / EVENTS
+        return read_regular(path, _MAX_EVENTS, follow=False) if path.exists() else b""
 
     def events_in(self, data: bytes) -> Iterator[tuple[int, Event | Problem]]:
         """The lines of a file of events, numbered from 1: an event, or what is wrong with it."""
@@ -224,11 +254,11 @@ def _is_known(db: sqlite3.Connection, look: Look) -> bool:
     return _events_mark(db)[0] == look.events and dict(db.execute("SELECT path, mtime FROM folder")) == look.folders
 
 
-def _events_mark(db: sqlite3.Connection) -> tuple[tuple[int, int], int, bytes]:
-    """Size and time of the events when they were last read, up to where, and the bytes that stand before that."""
+def _events_mark(db: sqlite3.Connection) -> tuple[Stamp | None, int, bytes]:
+    """What told of the events when they were last read, up to where, and the bytes that stand before that."""
     mark = db.execute("SELECT value FROM meta WHERE name = 'events'").fetchone()
-    (size, mtime), offset, tail = json.loads(mark[0]) if mark else ((0, 0), 0, "")
-    return (size, mtime), offset, bytes.fromhex(tail)
+    stamp, offset, tail = json.loads(mark[0]) if mark else (None, 0, "")
+    return Stamp(*stamp) if stamp else None, offset, bytes.fromhex(tail)
 
 
 def _next_change(db: sqlite3.Connection) -> int:
@@ -239,39 +269,23 @@ def _next_change(db: sqlite3.Connection) -> int:
     return int(number)
 
 
-def _place(path: str, info: os.stat_result) -> Place:
-    return Place(path, info.st_ino, info.st_size, info.st_mtime_ns)
-
-
-def _places_in(db: sqlite3.Connection, folder: str) -> dict[str, Place]:
+def _files_in(db: sqlite3.Connection, folder: str) -> dict[str, Stamp]:
     """The files of records in a folder: between "folder/" and what sorts right behind everything in it."""
     ask = "SELECT path, inode, size, mtime FROM record WHERE path > ? AND path < ?"
-    return {row[0]: Place(*row) for row in db.execute(ask, (f"{folder}/", f"{folder}0"))}
-
-
-def _keep(db: sqlite3.Connection, place: Place, id: str, content: str, edited: bool, change: int) -> None:
-    removed = db.execute("SELECT 1 FROM status WHERE id = ? AND removed", (id,)).fetchone()
-    db.execute(
-        """INSERT INTO record (id, path, inode, size, mtime, content, edited, live, change)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET path = excluded.path, inode = excluded.inode,
-        size = excluded.size, mtime = excluded.mtime, content = excluded.content, edited = excluded.edited,
-        live = excluded.live, change = excluded.change""",
-        (id, *place, content, edited, removed is None, change),
-    )
+    return {path: Stamp(*stamp) for path, *stamp in db.execute(ask, (f"{folder}/", f"{folder}0"))}
 
 
 def _gone(db: sqlite3.Connection, paths: Iterable[str], change: int, but: str = "") -> None:
     given = [(change, path, but) for path in paths]
-    db.executemany("UPDATE record SET path = NULL, live = 0, change = ? WHERE path = ? AND id != ?", given)
+    db.executemany("UPDATE record SET path = NULL, change = ? WHERE path = ? AND id != ?", given)
 
 
 def _apply(db: sqlite3.Connection, event: Event, change: int) -> None:
-    before = db.execute("SELECT data FROM status WHERE id = ?", (event.id,)).fetchone()
-    status = (status_of(before[0]) if before else Status()).after(event)
-    data = status.model_dump_json(exclude_defaults=True)
-    db.execute("INSERT OR REPLACE INTO status VALUES (?, ?, ?)", (event.id, data, status.removed))
-    live = "live = path IS NOT NULL AND NOT ?, change = ?"
-    db.execute(f"UPDATE record SET {live} WHERE id = ?", (status.removed, change, event.id))
+    (before,) = db.execute("SELECT status FROM record WHERE id = ?", (event.id,)).fetchone() or (None,)
+    status = status_of(before).after(event)
+    keep = """INSERT INTO record (id, status, removed, change) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+    status = excluded.status, removed = excluded.removed, change = excluded.change"""
+    db.execute(keep, (event.id, status.model_dump_json(exclude_defaults=True), status.removed, change))
 
 
 def status_of(data: str | None) -> Status:

@@ -28,7 +28,7 @@ _PADDING = b" \t\r\n\0"
 
 def open_utf8(path: Path, max_bytes: int = MAX_FILE) -> BinaryIO:
     """A regular file as UTF-8 without its byte order mark. Raises `DataError`."""
-    stream = open_regular(path, max_bytes, error=DataError)
+    stream = open_regular(path, max_bytes)
     mark = stream.read(len(codecs.BOM_UTF8))
     stream.seek(len(mark) if mark == codecs.BOM_UTF8 else 0)
     if not mark.startswith(_UTF16_MARKS):
