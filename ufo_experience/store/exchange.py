@@ -83,7 +83,7 @@ def export(store: ExperienceStore, format: str = "json", output: str | Path | No
 
 
 def export_json(store: ExperienceStore) -> str:
-    """All records with their trust and usage, one a line, and the lessons; `import_json` reads it."""
+    """All records with their trust and usage, one a line, and the lessons."""
     lines = ",\n".join(canonical(_full(experience)).decode("utf-8") for experience in store.scan())
     lessons = ",\n".join(canonical(one.model_dump(mode="json")).decode("utf-8") for one in Lessons(store).all())
     told = f',"lessons":[\n{lessons}\n]' if lessons else ""
@@ -115,17 +115,6 @@ def _why_not_in_view(one: Experience) -> str | None:
 
 
 # ---- in ----
-
-
-def import_json(
-    store: ExperienceStore, text: str, *, restore: bool = False, keep_observations: KeepObservations = "short"
-) -> ImportReport:
-    """Add the records of an export, or of a list of experiences or of state/action/outcome triples.
-
-    Raises:
-        DataError: the text as a whole is not an export.
-    """
-    return import_entries(store, _entries(text), restore=restore, keep_observations=keep_observations)
 
 
 def import_entries(
@@ -181,12 +170,17 @@ def read_export(file: Path) -> list[Any] | None:
         if mark.encode() not in stream.read(4096):
             return None
     if kind == ".json":
-        return _entries(read_utf8(file, MAX_IMPORT_BYTES))
+        return entries_of(read_utf8(file, MAX_IMPORT_BYTES))
     entries = load_yaml(file, typed="experiences").get("experiences")
     return entries if isinstance(entries, list) else []
 
 
-def _entries(text: str) -> list[Any]:
+def entries_of(text: str) -> list[Any]:
+    """The entries of an export as JSON text, or of a list of experiences or of state/action/outcome triples.
+
+    Raises:
+        DataError: the text as a whole is neither.
+    """
     if len(text) > MAX_IMPORT_BYTES:
         raise DataError(f"larger than {MAX_IMPORT_BYTES} characters", code="E_SCHEMA")
     value = parse(text, file="the given JSON")

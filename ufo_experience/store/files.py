@@ -83,6 +83,14 @@ def read_lines(path: Path, limit: int) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in lines if line.strip())
 
 
+def stamp_of(path: Path) -> str:
+    """What tells that a file or folder has changed, its time at the end; "" when there is none."""
+    with storage_errors(path), suppress(FileNotFoundError):
+        info = os.lstat(path)
+        return f"{info.st_size} {info.st_mtime_ns}"  # both are kept by who copies a store
+    return ""
+
+
 def check_owner(info: os.stat_result, path: Path, owner: int) -> None:
     """Raise `DataError` (`E_UNSAFE`) for a file that others could have written; Windows says nothing of that."""
     if _WINDOWS:

@@ -45,7 +45,7 @@ from ufo_experience.store.location import check_writable
 from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import View
-from ufo_experience.store.watch import EVENTS, RECORDS, REMOVED, Read, Stamp, Watch, status_of
+from ufo_experience.store.watch import EVENTS, RECORDS, REMOVED, Read, Watch, status_of
 
 STORE_FILE, SECRET = "store.json", ".key"
 VERSION = 2
@@ -59,7 +59,7 @@ _IGNORED = f"""# What belongs to one machine; records, events and the view are k
 /spending.sqlite*
 *{TEMP}
 """
-_COLUMNS = "SELECT id, path, inode, size, mtime, content, edited, status FROM record WHERE"
+_COLUMNS = "SELECT id, path, stamp, content, edited, status FROM record WHERE"
 _AMONG = "id IN (SELECT value FROM json_each(?))"
 _log = logging.getLogger(__name__)
 
@@ -158,17 +158,15 @@ class FolderStore(ExperienceStore):
 
     def _load(self, row: Row) -> Experience:
         """The record of a row of the catalog. One whose file changed under its name is read again."""
-        path, stamp = row[1], Stamp(*row[2:5])
-        if (now := self._watch.stamp(path)) != stamp:
-            self._watch.take(path)
-            rows = self.catalog.read(f"{_COLUMNS} id = ? AND path = ?", (row[0], path))
-            if not rows:
-                if now:
-                    self._watch.read(path)  # which says what is wrong with it
-                raise NotFoundError(f"no experience {row[0]!r}", file=self.location)
-            row, stamp = rows[0], Stamp(*rows[0][2:5])
-        recorded = self._watch.parsed(path, stamp)
-        return status_of(row[7]).over(recorded, content=row[5], whole=not row[6])
+        id, path, stamp, content, edited, said = row
+        if (now := self._watch.stamp(path)) == stamp:
+            return status_of(said).over(self._watch.parsed(path, stamp), content, not edited)
+        self._watch.take({path: None})
+        for changed in self.catalog.read(f"{_COLUMNS} id = ? AND path = ?", (id, path)):
+            return self._load(changed)
+        if now:
+            self._watch.read(path)  # which says what is wrong with it
+        raise NotFoundError(f"no experience {id!r}", file=self.location)
 
     # ---- writing ----
 
@@ -197,7 +195,7 @@ class FolderStore(ExperienceStore):
                 with suppress(OSError):
                     (self.root / path).unlink()
             raise
-        self._watch.wrote(written)
+        self._watch.take(written, are_all=True)
 
     def _free_place(self, one: Experience) -> str:
         """Where the file of a record goes; with more of its id where another record's begins the same."""

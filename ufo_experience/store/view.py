@@ -10,13 +10,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.store.catalog import Catalog
-from ufo_experience.store.files import replace_file, storage_errors
+from ufo_experience.store.files import replace_file, stamp_of, storage_errors
 
 VIEW = "experience.yaml"
 HEAD = (
@@ -47,41 +46,36 @@ class View:
 
     def __init__(self, root: Path, catalog: Catalog, scan: Callable[[list[str]], Iterable[Experience]]) -> None:
         self._path, self._catalog, self._scan = root / VIEW, catalog, scan
-        catalog.require("view", "3", _SCHEMA)
+        catalog.require("view", "4", _SCHEMA)
 
     def follow(self, change: int) -> None:
         """Bring the file up to date; the caller holds the lock. Raises `StorageError`."""
         if self.is_current(change):
             return
-        since, *told = self._mark()
-        anew = not told or told != self._stamp() or told[1] <= len(_EMPTY)  # by size: it holds nothing
+        since, stamp = self._mark()
+        anew = stamp != stamp_of(self._path) or not self._catalog.read("SELECT 1 FROM view LIMIT 1")
+        since = 0 if anew else since
         ask = "SELECT number, id, live FROM record WHERE change > ? ORDER BY number"
-        changed = self._catalog.read(ask, (0 if anew else since,))
-        records = {one.id: one for one in self._scan([id for _, id, live in changed if live])}
-        shown = [(number, id) for number, id, _ in changed if id in records and in_view(records[id])]
-        texts = {id: _entry(records[id], number) for number, id in shown}
+        changed = self._catalog.read(ask, (since,))
+        live = {id: number for number, id, live in changed if live}
+        records = list(self._scan(list(live)))
+        texts = {one.id: _entry(one, live[one.id]) for one in sorted(records, key=lambda one: live[one.id]) if in_view(one)}
+        reached = change if len(records) == len(live) else since  # what cannot be read now is looked at again
 
         def act(db: sqlite3.Connection) -> None:
             self._write(db, [id for _, id, _ in changed], dict(texts), anew)
-            mark = json.dumps([change, *self._stamp()])
+            mark = json.dumps([reached, stamp_of(self._path)])
             db.execute("INSERT OR REPLACE INTO meta VALUES ('view', ?)", (mark,))
 
         self._catalog.run(act, write=True)
 
     def is_current(self, change: int) -> bool:
         """True when nothing has changed since it was written."""
-        return self._mark() == [change, *self._stamp()]
+        return self._mark() == [change, stamp_of(self._path)]
 
-    def _mark(self) -> list[int]:
-        """The change that the file was brought up to, and its stamp then."""
-        return list(json.loads(self._catalog.meta("view") or "[0]"))
-
-    def _stamp(self) -> list[int]:
-        """What tells that nobody else has written the file."""
-        with storage_errors(self._path), suppress(FileNotFoundError):
-            info = os.lstat(self._path)
-            return [info.st_ino, info.st_size, info.st_mtime_ns]
-        return []
+    def _mark(self) -> list[Any]:
+        """The change that the file was brought up to, and its stamp then: another one, and others have written it."""
+        return list(json.loads(self._catalog.meta("view") or '[0, "never"]'))
 
     def _write(self, db: sqlite3.Connection, ids: list[str], texts: dict[str, bytes], anew: bool) -> None:
         if anew:
