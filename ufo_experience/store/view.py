@@ -59,7 +59,9 @@ class View:
         changed = self._catalog.read(ask, (since,))
         live = {id: number for number, id, live in changed if live}
         records = list(self._scan(list(live)))
-        texts = {one.id: _entry(one, live[one.id]) for one in sorted(records, key=lambda one: live[one.id]) if in_view(one)}
+        texts = {
+            one.id: _entry(one, live[one.id]) for one in sorted(records, key=lambda one: live[one.id]) if in_view(one)
+        }
         reached = change if len(records) == len(live) else since  # what cannot be read now is looked at again
 
         def act(db: sqlite3.Connection) -> None:
