@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.index.base import ExperienceIndex, row_of
@@ -33,10 +33,13 @@ from ufo_experience.store.base import ExperienceStore
 from ufo_experience.summarize import Summarizer, experience_id
 from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
-from ufo_experience.traces.draft import LogDefaults
+from ufo_experience.traces.draft import LogGaps, filled, still_missing
 from ufo_experience.traces.in_memory import A_STEP, Run, json_values, runs_in
 from ufo_experience.trust.completeness import missing
 from ufo_experience.trust.policy import rests_on_log
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 COMMIT_EVERY, COMMIT_SECONDS = 64, 2.0  # records made durable together, and how long one may wait for the others
 SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still being written
@@ -104,9 +107,7 @@ def ingest(
     keep_observations: KeepObservations = "short",
     earlier_versions: EarlierVersions | None = None,
     progress: Callable[[str, int, int], None] | None = None,
-    task: str | None = None,
-    application: str | None = None,
-    success: bool | None = None,
+    **gaps: Unpack[LogGaps],
 ) -> IngestReport:
     """Turn logs into stored records. What was read is stored as it is read; all of it is durable when this returns.
 
@@ -119,7 +120,7 @@ def ingest(
         earlier_versions: finds stored records of the same source, session and request. A trusted one with other
             content means that a log was changed after it was learned from; its new version is quarantined.
         progress: is told what is done, how many runs became records so far, and 0: nobody knows of how many.
-        task, application, success: what a person says of logs that do not say it themselves; what they say stands.
+        gaps: task, application, success: what a person says of logs that do not say it themselves; what they say stands.
 
     Raises:
         StorageError, LockedError: the store cannot be written; what was committed before is kept.
@@ -127,10 +128,9 @@ def ingest(
     """
     report = IngestReport()
     before = summarizer.spending.cost
-    defaults = LogDefaults(task, application, success)
     storing, constants = _Storing(store, report), Constants(index)
     try:
-        for run in _runs(sources, format, report, defaults, store.key()):
+        for run in _runs(sources, format, report, gaps, store.key()):
             failed = run.trajectory.outcome.success is False
             report.read += bool(run.trajectory.steps) or failed
             known = next((one for one in (run.id, *run.others) if one in storing.waiting or one in store), None)
@@ -193,14 +193,14 @@ def learn(
 
 
 def _runs(
-    sources: Iterable[Source], format: str, report: IngestReport, defaults: LogDefaults, key: bytes
+    sources: Iterable[Source], format: str, report: IngestReport, gaps: LogGaps, key: bytes
 ) -> Iterator[_ReadRun]:
     """The redacted runs of all sources in their order; what could not be read goes into the report."""
     for source in sources:
         reading = ReadReport()
         for trajectory in _logged(source, format, reading):
-            yield _redacted(trajectory, defaults, key)
-        report.problems += defaults.left(reading.problems)
+            yield _redacted(trajectory, gaps, key)
+        report.problems += still_missing(reading.problems, gaps)
         report.skipped += reading.skipped
         report.failed += reading.failed
         report.no_log += reading.no_log
@@ -223,8 +223,8 @@ def _logged(source: Source, format: str, reading: ReadReport) -> Iterator[Trajec
         reading.failed.append((name, str(error)))
 
 
-def _redacted(logged: Trajectory, defaults: LogDefaults, key: bytes) -> _ReadRun:
-    trajectory = defaults.fill(logged)
+def _redacted(logged: Trajectory, gaps: LogGaps, key: bytes) -> _ReadRun:
+    trajectory = filled(logged, gaps)
     clean = _clean(trajectory, key)
     own, others = experience_id(clean), set[str]()
     if logged.outcome.success is None:  # a person may have said since how it ended

@@ -41,7 +41,7 @@ from ufo_experience.store.files import (
     sync_folder,
     writer_lock,
 )
-from ufo_experience.store.location import check_writable
+from ufo_experience.store.location import check_writable, quoted
 from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import View
@@ -96,7 +96,9 @@ class FolderStore(ExperienceStore):
         root = Path(path).absolute()
         if not (root / STORE_FILE).exists() and not (root / RECORDS).is_dir():
             if not create:
-                raise NotFoundError("no experience store", file=str(path))
+                make = f"to make one: ufo-experience ingest PATH --db {quoted(str(path))}"
+                cure = "it is a file, a store is a folder" if root.is_file() else make
+                raise NotFoundError(f"no experience store; {cure}", file=str(path))
             _make(root, network)
         _check_version(root)
         for name in (RECORDS, REMOVED, CORRUPT, INDEX, EVENTS):

@@ -71,6 +71,11 @@ class RecordFilter:
         if self.trust is not None:
             object.__setattr__(self, "trust", trust_level(self.trust))
 
+    @property
+    def is_empty(self) -> bool:
+        """True when nothing says which records are meant."""
+        return self == RecordFilter(expected=self.expected)
+
     def admits(self, one: Experience) -> bool:
         """True for a record that has everything asked for; `ids` are not looked at."""
         state, origin = one.state, one.provenance
@@ -167,7 +172,7 @@ def chosen(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
 
 def expect_some(where: RecordFilter) -> None:
     """Raise `UsageError` where nothing says which records are meant."""
-    if where == RecordFilter(expected=where.expected):
+    if where.is_empty:
         raise UsageError("which records? give ids, a filter (source, application, …), or all (all=True, --all)")
 
 
@@ -188,12 +193,13 @@ def resolve_among(known: Iterable[str], beginnings: Iterable[str], missing: str 
     for wanted in (one.strip().lower() for one in beginnings):
         fitting = [id for id in known if wanted and id.startswith(wanted)]
         if not fitting:
-            raise NotFoundError(f"{missing} {wanted!r}")
+            raise NotFoundError(f"{missing} {wanted!r}; ids stand in: ufo-experience list")
         if len(fitting) > 1:
             more = f"give more of the id (at least {MIN_PREFIX} digits)"
             raise UsageError(f"{wanted!r} fits {len(fitting)} records; {more}")
         if len(wanted) < MIN_PREFIX:
-            raise UsageError(f"{wanted!r} is too short: give at least {MIN_PREFIX} digits of the id")
+            least = f"give at least {MIN_PREFIX} digits of an id (ufo-experience list)"
+            raise UsageError(f"{wanted!r} is too short: {least}")
         found[fitting[0]] = None
     return list(found)
 

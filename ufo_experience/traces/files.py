@@ -24,7 +24,8 @@ from typing import IO, Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem
-from ufo_experience.traces.lines import first_text, first_values, open_regular
+from ufo_experience.store.files import open_regular
+from ufo_experience.traces.lines import first_text, first_values
 from ufo_experience.traces.values import Row, as_dict, as_list
 
 # A folder with one of these files is one source; more files may belong to it.
