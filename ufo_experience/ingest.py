@@ -120,7 +120,7 @@ def ingest(
         earlier_versions: finds stored records of the same source, session and request. A trusted one with other
             content means that a log was changed after it was learned from; its new version is quarantined.
         progress: is told what is done, how many runs became records so far, and 0: nobody knows of how many.
-        gaps: task, application, success: what a person says of logs that do not say it themselves; what they say stands.
+        gaps: `task`, `application`, `success`: what a person says of logs that do not say it; what they say stands.
 
     Raises:
         StorageError, LockedError: the store cannot be written; what was committed before is kept.
