@@ -79,6 +79,7 @@ class _Way:
             self._undoes(step)
             or (not is_last and self._leaves(step))
             or self._sets_again(step)
+            or self._scrolls_on(step)
             or self._chooses_another(step)
             or self._comes_round(step)
             or self._was_in_view(step)
@@ -138,6 +139,12 @@ class _Way:
             return self._drop([], AGAIN, step)
         self._drop([earlier, *filter(_clears, between)], OVERWRITTEN)
         return not _said(step) and self._drop([], OVERWRITTEN, step)
+
+    def _scrolls_on(self, step: Step) -> bool:
+        """The same scrolling again: how far it goes differs from screen to screen, once tells the direction."""
+        pages = _is(step, "scrolls") or _pressed(step) in (["pagedown"], ["pageup"])
+        again = pages and bool(self.kept) and _same(self.kept[-1], step)
+        return again and self._drop([], AGAIN, step)
 
     def _chooses_another(self, step: Step) -> bool:
         """Another tab, radio button or option right after one: the first goes, unless the task names it."""
