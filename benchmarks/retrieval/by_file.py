@@ -5,7 +5,8 @@
 
 Both ask through the real client; a server on this machine takes the place of the model's. A question is
 `{"id", "messages"}`, the messages as the product sends them. An answer is `{"id", "same": [numbers]}`, or
-`{"id", "text"}` with what the model said, word for word. A question without an answer counts as one the judge failed.
+`{"id", "text"}` with what the model said, word for word; or `{"task", "same": [texts]}`, whichever tasks stand beside
+these. A question without an answer counts as one the judge failed.
 """
 
 from __future__ import annotations
@@ -64,8 +65,24 @@ class Questions:
 def answers(path: Path) -> Callable[[dict[str, Any]], object]:
     """A chat model that answers from a file."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    said = {row["id"]: row["text"] if "text" in row else json.dumps({"same": row["same"]}) for row in rows}
-    return lambda body: said.get(question_id(body), NO_ANSWER)
+    said = {
+        row["id"]: row["text"] if "text" in row else json.dumps({"same": row["same"]}) for row in rows if "id" in row
+    }
+    same = {row["task"]: frozenset(row["same"]) for row in rows if "task" in row}
+
+    def answer(body: dict[str, Any]) -> object:
+        known = _same_of(body, same) if body["messages"] else None
+        return said.get(question_id(body), NO_ANSWER if known is None else json.dumps({"same": known}))
+
+    return answer
+
+
+def _same_of(body: dict[str, Any], same: dict[str, frozenset[str]]) -> list[int] | None:
+    """The numbers of the tasks that were said to be the one at hand; None where it was never asked about."""
+    question = json.loads(body["messages"][1]["content"])
+    if question["task"] not in same:
+        return None
+    return [int(number) for number, text in question["known"].items() if text in same[question["task"]]]
 
 
 def question_id(body: dict[str, Any]) -> str:

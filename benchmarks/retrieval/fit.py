@@ -84,14 +84,12 @@ def row_of(entry: Entry) -> Row:
     request = Request.parse(entry.text, entry.application)
     return Row(
         id=entry.id,
-        task=entry.text,
         request=request,
         wordings=(),
         application=entry.application,
         env=None,
         session=entry.session,
         success=True,
-        judged=True,
         trust=Trust.VERIFIED,
         imported=False,
         followable=True,

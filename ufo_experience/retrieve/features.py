@@ -36,7 +36,7 @@ COMMON = frozenset(map(stem, _DATA["common"].split()))
 _LEADS = {stem(word): kind for kind, some in _DATA["leads"].items() for word in some.split()}
 _ALWAYS_FILLED = frozenset({"content", "title"})
 
-NAMES = (
+NAMES: tuple[str, ...] = (
     "masked", "record_coverage", "missing", "surplus", "agreement_related", "verb_held", "same_values", "unexplained",
     "asks_named", "meaning_asked", "meaning_named", "ahead", "best_masked", "log_length", "application_ahead",
 )  # fmt: skip
@@ -111,7 +111,8 @@ def _read(request: Request) -> tuple[tuple[Word, ...], int]:
     columns = zip(request.words, request.kinds, thesaurus().entries(request.words), says, strict=True)
     for place, (word, kind, own, saying) in enumerate(columns):
         known = not kind and (bool(own) or thesaurus().is_known(word))
-        if word in _LEADS and place > verb:
+        goes_on = lead in _ALWAYS_FILLED and _LEADS.get(word) in ("to", "of")  # "named songs for the evening"
+        if word in _LEADS and place > verb and not goes_on:
             lead = _LEADS[word]
         fills = bool(kind) or (saying and bool(lead) and (lead in _ALWAYS_FILLED or not known))
         shared = (1.0 if saying else _COMMON_WEIGHT) * (_VALUE_WEIGHT if kind else 1.0)
