@@ -50,21 +50,20 @@ Marks = dict[str, tuple[str, str]]  # name and role of elements by their marks
 
 def named_at(row: Row) -> NameAt | None:
     """What names the control at a place, from the tree in `row` or in its observation; None when there is none."""
-    for holder in (row, *(as_dict(row.get(key)) for key in ("observation", "obs", "state"))):
-        for key in _TREES:
-            if found := list(elements_in(holder.get(key))):
-                return lambda x, y, found=found: _smallest(found, x, y)  # type: ignore[misc]
-    return None
+    holders = (row, *(as_dict(row.get(key)) for key in ("observation", "obs", "state")))
+    trees = ([*elements_in(holder.get(key))] for holder in holders for key in _TREES)
+    found = next(filter(None, trees), None)
+    return (lambda x, y: _smallest(found, x, y)) if found else None
 
 
 def marks_in(row: Row) -> Marks:
     """The elements of a screen by the marks it gives them: in a text, or by their number in a list."""
     for holder in (row, row.row("state")):
         texts = (text[:MAX_TREE] for key in _MARKED if isinstance(text := holder.get(key), str))
-        if found := next((marks for text in texts if (marks := marks_of_text(text))), None):
+        if found := next(filter(None, map(marks_of_text, texts)), None):
             return found
-        if listed := holder.first(*_LISTS):
-            return {str(place): name_and_role(one) for place, one in enumerate(as_dicts(listed)[:MAX_ELEMENTS])}
+        if listed := holder.rows(*_LISTS)[:MAX_ELEMENTS]:
+            return {str(place): name_and_role(one) for place, one in enumerate(listed)}
     return {}
 
 
@@ -186,15 +185,12 @@ def _sized(corner: str, size: str) -> Box | None:
 
 def _box(value: Any) -> Box | None:
     """A box given as text with its corners, as a list, or as an object with corners or a size."""
-    if isinstance(value, str):
-        value = _numbers(value, 4)
     if isinstance(value, dict):
-        corners = next(([value[key] for key in keys] for keys in _CORNERS if value.keys() >= {*keys}), None)
         sized: list[Any] = [value.get(key) for key in _SIZED]
-        if corners is None and all(map(is_number, sized)):
-            corners = [*sized[:2], sized[0] + sized[2], sized[1] + sized[3]]
-        value = corners
+        if all(map(is_number, sized)):
+            return sized[0], sized[1], sized[0] + sized[2], sized[1] + sized[3]
+        value = next(([value[key] for key in keys] for keys in _CORNERS if value.keys() >= {*keys}), None)
+    value = _numbers(value, 4) if isinstance(value, str) else value
     if isinstance(value, list) and len(value) == 4 and all(map(is_number, value)):
-        left, top, right, bottom = map(float, value)
-        return left, top, right, bottom
+        return value[0], value[1], value[2], value[3]
     return None

@@ -55,7 +55,7 @@ class UfoReader:
         log = read_log(path)
         report.problems += log.problems
         if not any(session.rounds() for session in log.sessions):
-            found = f"{log.bad_lines} of its lines cannot be read" if log.bad_lines else "no record in it"
+            found = f"{len(log.problems)} of its lines cannot be read" if log.problems else "no record in it"
             raise DataError(f"no step of UFO found: {found}", file=str(log.path), code="E_EMPTY")
         for session in log.sessions:
             yield from _told(log, session)
@@ -111,7 +111,6 @@ def _tell(
         started_at=draft.name if in_folder else None,
         sources=[log.path.with_name(EVALUATION)] if evaluation and not session.entries[-1].verdict else [],
         complete=goes_on or session.complete,
-        truncated=log.truncated and session is log.sessions[-1],
         problems=_problems_of(log, session),
     )
 
