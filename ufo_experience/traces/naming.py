@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
@@ -83,8 +83,8 @@ _KEYS = frozenset(_WORDS["keys"].split())
 _VAGUE = frozenset([*_WORDS["vague"].split(), *_FILLERS.split("|")])
 
 
-def name_of_next(text: str) -> Named | None:
-    """The control a thought says is acted on next; None when it names none.
+def name_of_next(text: str, by: By) -> Named | None:
+    """The control a thought or a comment says is acted on next; None when it names none.
 
     It is the first of the last sentence about now: not of what was done, nor of what comes later.
     """
@@ -94,31 +94,12 @@ def name_of_next(text: str) -> Named | None:
         first = next(iter([*_acted_on(sentence, history)]), None)
         if first and (found is None or not _LATER.match(sentence)):
             found = first
-    return found
+    return found and found._replace(by=by)
 
 
 def cells_in(text: str) -> list[Named]:
     """The cells a text names, each once."""
     return [Named(_cell(cell), "cell", "thought") for cell in dict.fromkeys(_CELLS.findall(text[-MAX_SAID:]))]
-
-
-def name_each(count: int, comments: Sequence[str], thought: str) -> list[Named | None]:
-    """The names of `count` controls that one message acts on, by the comment before each, else by the thought.
-
-    A thought names them only when it names as many, or when there is one.
-    """
-    by_comment = [_by("code", name_of_next(comment)) if comment else None for comment in comments]
-    if any(by_comment):
-        return by_comment
-    if count == 1:
-        return [_by("thought", name_of_next(thought))]
-    sentences = _SENTENCE.split(thought[-MAX_SAID:])
-    named = {one.name.casefold(): one for sentence in reversed(sentences) for one in [*_acted_on(sentence, [])][::-1]}
-    return [_by("thought", one) for one in reversed(named.values())] if len(named) == count else [None] * count
-
-
-def _by(by: By, named: Named | None) -> Named | None:
-    return named and named._replace(by=by)
 
 
 def _acted_on(sentence: str, history: list[Named]) -> Iterator[Named]:

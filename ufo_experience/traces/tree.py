@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from ufo_experience.traces.calls import Call
-from ufo_experience.traces.naming import Named, cells_in, name_each
+from ufo_experience.traces.naming import Named, cells_in, name_of_next
 from ufo_experience.traces.values import Row, as_dict, as_dicts, as_list, is_number
 
 _LISTS = ("ui_elements", "elements", "marks")
@@ -87,22 +87,24 @@ def elements_in(tree: Any) -> Iterator[Element]:
 
 
 def names_of_calls(calls: Sequence[Call], words: str, at: NameAt | None) -> list[Named | None]:
-    """The name of each call's control: from the tree where it has one, else from comments and words.
+    """The name of each call's control: from the tree where it has one, else from the call's comment, else from words.
 
-    Words name what is clicked, not where the pointer moves or scrolls. Of a drag they name cells at most, from where it
-    begins (the pointer moved there before) to where it ends.
+    Words name what is clicked, where that is one place, not where the pointer moves or scrolls. Of a drag they name
+    cells at most, from where it begins (the pointer moved there before) to where it ends.
     """
-    commented = name_each(len(calls), [call.comment for call in calls], "")
     drags = any("drag" in call.name.casefold() for call in calls)
-    aims: list[Any] = [place_of(call) if drags or not _MOVES.search(call.name) else None for call in calls]
-    if not any(map(place_of, calls)):
+    places = [place_of(call) for call in calls]
+    aims: list[Any] = [
+        place if drags or not _MOVES.search(call.name) else None for call, place in zip(calls, places, strict=True)
+    ]
+    if not any(places):
         aims = list(range(len(calls)))  # marks of elements and such
     aimed = list(dict.fromkeys(aim for aim in aims if aim is not None))
-    spoken = _of_drag(words, len(aimed)) if drags else name_each(len(aimed), [], words)
-    by_aim = dict(zip(aimed, spoken, strict=True))
+    spoken = _of_drag(words, len(aimed)) if drags else [name_of_next(words, "thought")] if len(aimed) == 1 else []
+    by_aim = dict(zip(aimed, spoken, strict=False))
     return [
-        (at(*place) if at and (place := place_of(call)) else None) or comment or by_aim.get(aim)
-        for call, aim, comment in zip(calls, aims, commented, strict=True)
+        (at(*place) if at and place else None) or name_of_next(call.comment, "code") or by_aim.get(aim)
+        for call, place, aim in zip(calls, places, aims, strict=True)
     ]
 
 
