@@ -45,6 +45,16 @@ class Values:
         return [value for value in self.all if value not in self.served]
 
     @cached_property
+    def all_stay(self) -> bool:
+        """True where the new request asks for the very same: it has each value of the old one, and says no more."""
+        pairing = self.pairing
+        return pairing.alike and not (pairing.added or pairing.words) and all(map(self.is_unchanged, self.all))
+
+    def is_unchanged(self, value: str) -> bool:
+        """True for an old value that the new request says, too, in the same place."""
+        return self.new_of.get(value, "").casefold() == value
+
+    @cached_property
     def template(self) -> frozenset[str]:
         """The stems of what both requests say beside their values, and of the application's name.
 

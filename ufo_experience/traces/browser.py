@@ -126,18 +126,18 @@ class MiniWobReader(RowsReader):
         utterance = row.get("utterance")
         draft.request = as_name(utterance.get("utterance") if isinstance(utterance, dict) else utterance)
         application = draft.path.name.split(".")[0].split("_")[0]
-        for step in _done(state for state in row.rows("states") if state.row("action").get("timing") == _BEFORE):
+        for step in _steps_made(state for state in row.rows("states") if state.row("action").get("timing") == _BEFORE):
             draft.step(**step, application=application)
         reward = row.get("rawReward", row.get("reward"))
         return judged_by_program(rewarded(reward), reward, known=reward is not None)
 
 
-def _done(states: Iterable[Row]) -> list[dict[str, Any]]:
+def _steps_made(states: Iterable[Row]) -> list[dict[str, Any]]:
     """The steps that events make: a press is a click, a release elsewhere makes it a drag, characters are put together.
 
     A backspace takes the last character back, Enter is a step of its own.
     """
-    steps: list[dict[str, Any]] = [{}]
+    steps: list[dict[str, Any]] = [{}]  # there always is a last one
     down: tuple[int, int] | None = None
     for action, path in ((state.row("action"), _target(state.get("dom"))) for state in states):
         kind, at = action.name("type"), (action.whole("x") or 0, action.whole("y") or 0)
@@ -149,23 +149,22 @@ def _done(states: Iterable[Row]) -> list[dict[str, Any]]:
             if max(map(abs, moved.values())) > _MOVED:
                 steps[-1] |= {"action_type": "drag", "parameters": moved}
         elif kind.startswith("key") and path:
-            _type(steps, kind, action.whole("charCode") or action.whole("keyCode") or 0, path)
+            _add_key(steps, kind, action.whole("charCode") or action.whole("keyCode") or 0, path)
     return [step for step in steps if step and step.get("parameters") != {"text": ""}]
 
 
-def _type(steps: list[dict[str, Any]], kind: str, code: int, path: list[Row]) -> None:
+def _add_key(steps: list[dict[str, Any]], kind: str, code: int, path: list[Row]) -> None:
     named, last = _named(path), steps[-1]
-    goes_on = last.get("action_type") == "type" and last["control"] == named["control"]
+    typing = last.get("action_type") == "type" and last["control"] == named["control"]
     if (kind, code) == ("keydown", _ENTER):
         steps.append({"action_type": "press", **named, "parameters": {"key": "Enter"}})
-    elif (kind, code) == ("keydown", _BACKSPACE) and goes_on:
-        last["parameters"] = {"text": last["parameters"]["text"][:-1]}
+    elif (kind, code) == ("keydown", _BACKSPACE) and typing:
+        last["parameters"]["text"] = last["parameters"]["text"][:-1]
     elif kind == "keypress" and 32 <= code < 0x110000:
-        secret = path[-1].name("tag").casefold() == "input_password"
-        text = last["parameters"]["text"] if goes_on else ""
-        steps[-1 if goes_on else len(steps) :] = [
-            {"action_type": "type", **named, "parameters": {"text": text + chr(code)}, "secret": secret}
-        ]
+        if not typing:
+            secret = path[-1].name("tag").casefold() == "input_password"
+            steps.append({"action_type": "type", **named, "parameters": {"text": ""}, "secret": secret})
+        steps[-1]["parameters"]["text"] += chr(code)
 
 
 def _target(node: Any, path: tuple[Row, ...] = ()) -> list[Row]:

@@ -43,12 +43,12 @@ def _any(words: str) -> str:
     return "|".join(re.escape(word) for word in sorted(words.split("|"), key=len, reverse=True))
 
 
-def _latin(words: dict[str, str]) -> str:
-    return rf"(?i:(?<!\w)(?:{_any(words['en'] + '|' + words['de'])})(?!\w))"
-
-
-_ROLE, _ROLE_ZH = _latin(_WORDS["roles"]), rf"(?:所在的)?(?:{_any(_WORDS['roles']['zh'])})"
-_VERB = re.compile(f"{_latin(_WORDS['verbs'])}|{_any(_WORDS['verbs']['zh'])}")
+_ROLES: dict[str, dict[str, str]] = {language: _WORDS["roles"][language] for language in ("de", "zh")}
+_ROLE_DE, _ROLE_ZH = _any("|".join(_ROLES["de"])), rf"(?:所在的)?(?:{_any('|'.join(_ROLES['zh']))})"
+_ROLE = rf"(?i:(?<!\w)(?:{_any(_WORDS['roles']['en'])}|{_ROLE_DE})(?!\w))"
+_VERB = re.compile(
+    rf"(?i:(?<!\w)(?:{_any(_WORDS['verbs']['en'] + '|' + _WORDS['verbs']['de'])})(?!\w))|{_any(_WORDS['verbs']['zh'])}"
+)
 _CELL = r"\$?[A-Z]{1,3}\$?\d{1,6}(?: ?[:：到至] ?\$?[A-Z]{1,3}\$?\d{1,6})?"
 _FILLERS = (
     "on|onto|at|in|the|a|an|its|labelled|labeled|called|named|titled|again|now|auf|den|die|das|dem|cell|cells|zelle"
@@ -61,12 +61,12 @@ _NAME = re.compile(
     r"[\"“«„](?P<one>[^\"“”«»„\n]{1,60})[\"“”»]|(?<!\w)['‘`](?P<two>[^'‘’`\n]{1,60})['’`](?!\w)"
     rf"|[「『《](?P<three>[^」』》\n]{{1,60}})[」』》]|(?P<cell>(?<![A-Za-z0-9.]){_CELL})(?![A-Za-z0-9]|\.\w)"
     rf"|{_FILLER}(?:(?P<file>[\w-]+\.[a-z]\w{{1,3}})(?!\w)"
-    rf"|(?i:{_any(_WORDS['roles']['de'])}) (?P<german>[A-ZÄÖÜ][\w-]{{1,40}})"
+    rf"|(?i:{_ROLE_DE}) (?P<german>[A-ZÄÖÜ][\w-]{{1,40}})"
     rf"|(?P<noun>(?:[^\W\u2e80-\U0002ffff][\w&+/'.-]{{0,40}} ){{1,5}}?)(?P<kind>{_ROLE}))"
     rf"|(?P<latin>[A-Za-z0-9][A-Za-z0-9 .&+/$:_'()-]{{0,40}}?) ?(?:[（(][^）)]{{1,20}}[）)])?(?={_ROLE_ZH})"
     r"|(?:(?<=的)|\A)(?P<title>[A-Z][A-Za-z0-9.&+/-]*(?: [A-Z][A-Za-z0-9.&+/-]*){0,4}|[A-Za-z0-9_-]+\.\w{2,4}\b)"
     r"(?=\W*[\u3400-\u9fff]|\W*\Z)"
-    rf"|(?P<plain>(?<!{_ZH}){_ZH}{{1,8}}?(?={_ROLE_ZH}))|(?P<alone>{_any(_WORDS['alone'])})"
+    rf"|(?P<plain>(?:(?<=的)|(?<!\w)){_ZH}{{1,8}}?(?={_ROLE_ZH}))|(?P<alone>{_any(_WORDS['alone'])})"
 )
 _ROLE_BESIDE = re.compile(rf"\W{{0,2}}(?P<role>{_ROLE}|(?:{_ROLE_ZH})+)")
 _ROLE_BEFORE = re.compile(rf"(?P<role>{_ROLE}) ?(?i:labell?ed |called |named |namens )?\W?\Z")
@@ -81,6 +81,12 @@ _OF = re.compile(r"[^，。,;]{0,8}的[^，。,;]{0,3}")  # between the name of 
 _CELLS = re.compile(rf"(?<![A-Za-z0-9.])({_CELL})(?![A-Za-z0-9]|\.\w)")
 _KEYS = frozenset(_WORDS["keys"].split())
 _VAGUE = frozenset([*_WORDS["vague"].split(), *_FILLERS.split("|")])
+
+
+def english_role(role: str) -> str:
+    """The usual English word for a role in German or Chinese; "菜单按钮" is what its last part says."""
+    found = re.findall(_any("|".join(_ROLES["zh"])), role)
+    return _ROLES["zh"][found[-1]] if found else _ROLES["de"].get(role, role)
 
 
 def name_of_next(text: str, by: By) -> Named | None:
@@ -134,7 +140,8 @@ def _object_of(clause: str, verb: re.Match[str], chinese: bool, history: list[Na
             near = len(between) <= _NEAR_ZH if chinese else one.plainly and len(between.split()) <= _NEAR
             goes_on = near or not between.strip()
         else:
-            goes_on = _OF.fullmatch(between) is not None or (one.plainly and not acted.plainly and len(between) <= 2)
+            beside = one.plainly and not acted.plainly and len(between) <= 2 and one.named.role != "cell"
+            goes_on = beside or _OF.fullmatch(between) is not None
         if not goes_on:
             break
         acted = one
