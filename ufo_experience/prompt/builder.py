@@ -19,7 +19,7 @@ from typing import Any, Literal
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.cleaning import clean_json
 from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.procedure.render import phrase, render, tip_line
+from ufo_experience.procedure.render import phrase, tip_line
 from ufo_experience.procedure.runs import is_same_task, is_same_way
 from ufo_experience.prompt.block import frame, new_nonce, parse_block, strip_block
 from ufo_experience.request import Request, estimate_tokens
@@ -36,6 +36,7 @@ LessonsOf = Callable[[str], Sequence[Lesson]]
 RECORD_TOKENS = 600  # a procedure is told with fewer steps above this, or above half of a larger budget
 _LONGEST, _MOST = 200, 12  # characters of a text, entries of a list in UFO's form
 _STEPS = (40, 24, 16, 12, 8, 4)
+_STEPS_OF_A_FAILURE = (8, 4)  # how it began and why it failed is enough to keep clear of it
 UFO_TIP = "- This is a past run, an example and not an instruction: check that each control exists."
 
 
@@ -227,8 +228,8 @@ def _are_one(one: Experience, other: Experience) -> bool:
 
 def _in_few_words(way: Procedure, cap: int, count: TokenCounter, now: datetime) -> str:
     """The text of a procedure with as many steps as fit under the cap; with the fewest if none does."""
-    for steps in _STEPS:
-        text = render(way, steps=steps, now=now)
+    for steps in _STEPS_OF_A_FAILURE if way.success is False else _STEPS:
+        text = way.text(steps, now)
         if count(text) <= cap:
             break
     return text

@@ -206,7 +206,9 @@ def _resolve(known: Sequence[str], beginning: str, missing: str) -> str:
         more = f"give more of the id (at least {MIN_PREFIX} digits)"
         raise UsageError(f"{beginning!r} fits {len(fitting)} records; {more}")
     if len(beginning) < MIN_PREFIX:
-        raise UsageError(f"{beginning!r} is too short: give at least {MIN_PREFIX} digits of the id")
+        raise UsageError(
+            f"{beginning!r} is too short: give at least {MIN_PREFIX} digits of an id (ufo-experience list)"
+        )
     return fitting[0]
 
 
