@@ -131,7 +131,7 @@ class Upkeep:
 
     def get(self, id: str) -> Experience:
         """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""
-        return self.store.get(resolve(self.store, [id])[0])
+        return self.store.get(resolve(self.store, [expect(str, id, "id")])[0])
 
     def list(self, *ids: str, where: RecordFilter | None = None, limit: int | None = None) -> Records:
         """The records that are meant (default: all), the newest first; at most `limit`."""
