@@ -15,8 +15,6 @@ from ufo_experience.store.selection import nearest_application
 from ufo_experience.traces.files import without_log
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ufo_experience.memory import ExperienceMemory
     from ufo_experience.store.base import ExperienceStore
     from ufo_experience.store.exchange import ImportReport
@@ -82,7 +80,7 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -
     return "\n".join(lines)
 
 
-def import_text(done: ImportReport, memory: ExperienceMemory, unopened: Sequence[Path]) -> str:
+def import_text(done: ImportReport, memory: ExperienceMemory) -> str:
     """Counts, and what waits for approval."""
     waiting = sum(one.trust is Trust.QUARANTINED for one in memory.store.scan(sorted(done.added)))
     lines = counts(done)
@@ -92,8 +90,8 @@ def import_text(done: ImportReport, memory: ExperienceMemory, unopened: Sequence
         lines.append(
             f"{waiting} are quarantined until you approve them (--approve here does): ufo-experience approve ID"
         )
-    if unopened:
-        names = ", ".join(path.name for path in unopened)
+    if done.unopened:
+        names = ", ".join(path.name for path in done.unopened)
         lines.append(f"not opened: {names} (a pickle can run code; the vectors are made again from the texts)")
     return "\n".join(lines)
 

@@ -32,6 +32,8 @@ from ufo_experience.store.exchange import (
     import_entries,
     import_json,
     read_export,
+    ufo_index,
+    ufo_yaml,
 )
 from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.location import quoted
@@ -252,8 +254,8 @@ class Upkeep:
         return export(self.store, format, output)
 
     def import_(self, file: str | Path, *, approve: bool = False, restore: bool = False) -> ImportReport:
-        """Take in an export of this package, the folder of another store, UFO's `experience.yaml`, or logs;
-        quarantined until approved.
+        """Take in an export of this package, the folder of another store, skills, UFO's `experience.yaml` or the folder
+        it lies in, or logs; quarantined until approved. The files of UFO's own index are left closed, and named.
 
         `approve` is your word that all of it may be shown to agents, also what was imported before. `restore` is for
         your own backup: trust and use are taken as written.
@@ -262,7 +264,7 @@ class Upkeep:
             DataError: the file as a whole cannot be read.
         """
         expect((str, Path), file, "file")
-        path = Path(file)
+        path = ufo_yaml(Path(file))
         entries = read_export(path)
         if entries is None and restore:
             raise DataError("no export of this package: only that can be restored", file=str(file))
@@ -271,6 +273,9 @@ class Upkeep:
             report = self._read_logs(path)
         else:
             report = import_entries(self.store, entries, restore=restore, keep_observations=kept)
+        report.unopened = [
+            one for at in (".", "experience_db", "demonstration_db") for one in ufo_index(path.parent / at)
+        ]
         if approve:
             report.approved = [one.id for one in self._approve_import(path, report)]
         self.index_if_possible()

@@ -19,7 +19,7 @@ from pydantic import AliasChoices, BaseModel, Field
 
 from ufo_experience.actions import kind_of
 from ufo_experience.errors import DataError
-from ufo_experience.integrations.formats.plan import to_plan_file
+from ufo_experience.integrations.formats import to_plan_file
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.steps import ProcedureStep

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,9 @@ VERSION = 1
 MAX_IMPORT_CHARS = 256 * 2**20
 MAX_IMPORT_BYTES = 4 * MAX_IMPORT_CHARS
 
+UFO_YAML = ("experience.yaml", "demonstration.yaml")
+UFO_INDEX = ("index.faiss", "index.pkl")  # left closed: a pickle can run code, and vectors are made from the texts
+SKILL_RECORD = "experience.json"  # in the folder of a skill, see `integrations/skills.py`
 YAML_HEAD = f'format: "{FORMAT}"'
 _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": True, "provenance": {"origin"}}
 
@@ -37,7 +41,7 @@ _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": Tru
 class ImportReport:
     """What became of each thing in an import: ids added; skipped, failed and conflicts as (what, reason).
 
-    `known` are ids that were stored before, `approved` those approved by this import.
+    `known` are ids that were stored before, `approved` those approved by this import, `unopened` UFO's index files.
     """
 
     added: list[str] = field(default_factory=list)
@@ -46,6 +50,7 @@ class ImportReport:
     conflicts: list[tuple[str, str]] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     approved: list[str] = field(default_factory=list)
+    unopened: list[Path] = field(default_factory=list)
 
 
 def export_json(store: ExperienceStore) -> str:
@@ -131,6 +136,12 @@ def _stored_in(folder: Path) -> list[Any]:
         return old
 
 
+def _skills_in(folder: Path) -> list[Any] | None:
+    """The records of a folder of skills, or of one skill; None where there are none."""
+    files = sorted([*folder.glob(SKILL_RECORD), *folder.glob(f"*/{SKILL_RECORD}")])
+    return [parse(read_regular(file, MAX_RECORD_BYTES), file=str(file)) for file in files] or None
+
+
 def _first_entry(folder: Path, path: Path) -> dict[str, Any]:
     try:
         record = _first_payload(path)
@@ -191,13 +202,26 @@ def read_export(file: Path) -> list[Any] | None:
     from ufo_experience.store.safe_yaml import load_yaml  # yaml is a second of loading
 
     if file.is_dir():
-        return _stored_in(file) if (file / "records").is_dir() else None
+        return _stored_in(file) if (file / "records").is_dir() else _skills_in(file)
     if file.suffix.lower() == ".json" and _begins(file, '"experiences"'):
         return _entries(_text_of(file))
     if file.suffix.lower() in (".yaml", ".yml") and _begins(file, YAML_HEAD):
         entries = load_yaml(file, typed="experiences").get("experiences")
         return entries if isinstance(entries, list) else []
     return None
+
+
+def ufo_yaml(source: Path) -> Path:
+    """UFO's YAML file where its folder, or the folder of its index, is named; anything else as it is."""
+    if not source.is_dir() or (source / "records").is_dir():  # a store of ours, with the view of it that UFO reads
+        return source
+    folders = [source, source.parent] if ufo_index(source) else [source]
+    return next((folder / name for folder in folders for name in UFO_YAML if (folder / name).is_file()), source)
+
+
+def ufo_index(folder: Path) -> list[Path]:
+    """The files of UFO's own index in a folder."""
+    return [folder / name for name in UFO_INDEX if (folder / name).is_file()]
 
 
 def _as_view(store: ExperienceStore) -> str:
@@ -263,14 +287,14 @@ def _read_entry(entry: Any) -> Experience:
     if "id" in entry:
         return validate(Experience, entry)
     extra = entry.get("metadata") or {}
-    parts = [entry.get(name, {}) for name in ("state", "action", "outcome")]
+    names = ("state", "action", "outcome")
+    parts = [entry.get(name, {}) for name in names]
     if not all(isinstance(part, Mapping) for part in (*parts, extra)):
         raise DataError("not an object", field="state, action, outcome or metadata", code="E_SCHEMA")
     known = {name: extra[name] for name in ("salience", "episode_id", "created_at") if name in extra}
     id = extra["id"] if is_id(extra.get("id")) else content_id(entry)
-    from ufo_experience.integrations.formats.triple import from_triple
-
-    return from_triple(*parts, **known, id=id)
+    record = {"created_at": datetime.now(timezone.utc), **dict(zip(names, parts, strict=True)), **known, "id": id}
+    return validate(Experience, record)
 
 
 def _read_lesson(entry: Mapping[str, Any], *, restore: bool) -> Lesson:

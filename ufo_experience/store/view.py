@@ -118,7 +118,7 @@ def _entry(experience: Experience, number: int) -> str:
     """One example as UFO writes it, under a key of its own."""
     import yaml
 
-    from ufo_experience.integrations.formats.ufo_example import to_ufo_example
+    from ufo_experience.integrations.formats import to_ufo_example
 
     dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     entry = json.loads(json.dumps({f"example{number}": to_ufo_example(experience)}))  # no value twice: no aliases
