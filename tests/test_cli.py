@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 import zipfile
 from contextlib import nullcontext
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,8 @@ import pytest
 from tests.builders import a_record_of, memory_of
 from tests.cli_runner import ENV, Cli, commands
 from ufo_experience import ExperienceMemory
-from ufo_experience.cli.app import telling_what_was_kept
-from ufo_experience.cli.console import Console, _columns_that_fit, printable
+from ufo_experience.cli.console import Console, Table, printable
+from ufo_experience.cli.learn import learning
 from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import RefusedError
 from ufo_experience.schema import Trust
@@ -246,14 +248,11 @@ def test_the_version_is_told(cli):
 
 def test_help_shows_the_commands_in_panels_of_the_pipeline():
     """Every command has its panel, in the order of the pipeline."""
-
-    from ufo_experience.cli.app import PANELS
-
     group = commands()
     names = group.list_commands(None)
-    order = [name for panel in PANELS.values() for name in panel if name in names]
-    assert names == order
-    assert {group.get_command(None, name).rich_help_panel for name in names} == set(PANELS)
+    panels = [group.get_command(None, name).rich_help_panel for name in names]
+    assert list(dict.fromkeys(panels)) == ["Learn", "Ask", "Look after", "Measure"]
+    assert names[:4] == ["ingest", "remember", "import", "index"]
     assert all("-v, --verbose" in group.get_command(None, name).epilog for name in names)
 
 
@@ -389,11 +388,25 @@ def test_a_change_says_what_was_done_and_how_to_take_it_back(cli):
 
 
 @pytest.mark.parametrize(("width", "shown"), [(24, "id task"), (60, "id outcome application task"), (200, "all")])
-def test_a_narrow_terminal_keeps_the_id_and_the_task(width, shown):
+def test_a_narrow_terminal_keeps_the_id_and_the_task(monkeypatch, width, shown):
     """Columns go, the least telling first, instead of being cut away at the left."""
     headers = ("id", "date", "outcome", "trust", "steps", "application", "task")
-    kept = [headers[place] for place in _columns_that_fit(headers, (8, 10, 7, 8, 5, 11, 80), width)]
-    assert kept == (list(headers) if shown == "all" else shown.split())
+    row = ("6935f48a", "2026-11-24", "success", "verified", 5, "Outlook.exe", "Send it " * 10)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stdout", Terminal())
+    Console().answer({}, Table(headers, [row]))
+    first, second = re.sub(r"\x1b\[[\d;]*m", "", sys.stdout.getvalue()).splitlines()
+    assert first.split() == (list(headers) if shown == "all" else shown.split())
+    assert second.startswith("6935f48a ")
+
+
+def test_records_are_listed_by_id_and_by_a_moment_of_any_time_zone(filled):
+    """`list` takes ids as the commands that change records do; the hour of a time zone is not taken for UTC."""
+    (one,) = filled.json("list", "6935f48a")["experiences"]
+    made = datetime.fromisoformat(one["created_at"])
+    east = timezone(timedelta(hours=9))
+    for moment, found in ((made.astimezone(east), 1), (made.astimezone(east) + timedelta(minutes=1), 0)):
+        assert len(filled.json("list", "6935f48a", "--since", moment.isoformat())["experiences"]) == found
 
 
 def test_show_tells_people_what_was_done(filled):
@@ -462,12 +475,13 @@ def test_nothing_found_explains_itself(filled, cli):
     assert "ufo-experience ingest PATH --db nowhere" in cli("list", "--db", "nowhere", code=65).stderr
 
 
-def test_json_is_whole_in_every_encoding():
+def test_json_is_whole_in_every_encoding(monkeypatch):
     """Windows gives a pipe the code page of the country; what reads it need not know which."""
     said = {"task": "Zoë, 中文, 😀, Привет"}
     for encoding, as_it_is in (("utf-8", True), ("cp1251", False), ("ascii", False)):
         out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-        Console(as_json=True, out=out).answer(said, "")
+        monkeypatch.setattr("sys.stdout", out)
+        Console(as_json=True).answer(said, "")
         written = out.detach().getvalue()
         assert (json.loads(written), "Zoë".encode() in written) == (said, as_it_is)
 
@@ -652,8 +666,9 @@ def test_at_a_terminal_the_person_is_asked(monkeypatch, answer, refused):
     """Only a yes is one."""
     monkeypatch.setattr("sys.stdin", Terminal(answer))
     asked = Terminal()
+    monkeypatch.setattr("sys.stderr", asked)
     with pytest.raises(RefusedError, match="nothing was changed") if refused else nullcontext():
-        Console(err=asked).confirm("Erase 2 records?")
+        Console().confirm("Erase 2 records?")
     assert asked.getvalue() == "Erase 2 records? [y/N] "
 
 
@@ -679,7 +694,7 @@ def test_what_says_nothing_or_the_contrary_is_refused(filled, arguments, said):
 def test_work_that_was_stopped_says_what_was_kept_and_how_to_go_on(filled, capsys):
     """Ctrl-C ends with 130, as ever."""
     memory = ExperienceMemory.open(filled.folder / "experience_db")
-    with pytest.raises(SystemExit, match="130"), telling_what_was_kept(Console(), memory):
+    with pytest.raises(SystemExit, match="130"), learning(Console(), memory):
         raise KeyboardInterrupt
     memory.close()
     said = capsys.readouterr().err

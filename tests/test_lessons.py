@@ -150,7 +150,7 @@ def test_where_records_take_approval_lessons_do_and_a_person_can_put_one_aside(s
     stub.chat = saying(GOOD)
     (lesson,) = memory.learn_lessons()
     assert told(memory).lessons == ()
-    memory.approve(lesson.id)
+    memory.approve(where=RecordFilter(ids=(lesson.id,)))  # as the command line names it
     assert told(memory).lessons == (lesson.id,)
     memory.quarantine(lesson.id)
     assert told(memory).lessons == ()

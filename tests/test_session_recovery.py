@@ -165,7 +165,7 @@ def test_lines_have_the_keys_of_ufo_v3(tmp_path):
     assert (host["function_call"], host["application"]) == ("select_application_window()", "olk.exe")
     assert app["action"][0]["arguments"] == {"id": "9", "name": "To", "text": "Jane"}
     assert app["function_call"] == ["set_edit_text(id='9', name='To', text='Jane')"]
-    assert app["action_success"][0]["result"]["status"] == "success"
+    assert app["action"][0]["result"]["status"] == "success"
     assert (app["subtask"], app["session_step"], app["round_step"]) == ("Write", 1, 1)
 
 

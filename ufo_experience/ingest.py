@@ -33,7 +33,7 @@ from ufo_experience.store.base import ExperienceStore
 from ufo_experience.summarize import Summarizer, experience_id
 from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
-from ufo_experience.traces.draft import LogDefaults
+from ufo_experience.traces.draft import LogGaps, filled, still_missing
 from ufo_experience.traces.in_memory import A_STEP, Run, json_values, runs_in
 from ufo_experience.trust.completeness import missing
 from ufo_experience.trust.policy import rests_on_log
@@ -127,10 +127,10 @@ def ingest(
     """
     report = IngestReport()
     before = summarizer.spending.cost
-    defaults = LogDefaults(task, application, success)
+    gaps: LogGaps = {"task": task, "application": application, "success": success}
     storing, constants = _Storing(store, report), Constants(index)
     try:
-        for run in _runs(sources, format, report, defaults, store.key()):
+        for run in _runs(sources, format, report, gaps, store.key()):
             report.read += bool(run.trajectory.steps) or run.trajectory.outcome.success is False
             known = next((one for one in (run.id, *run.others) if one in storing or one in store), None)
             if known:
@@ -198,14 +198,14 @@ def learn(
 
 
 def _runs(
-    sources: Iterable[Source], format: str, report: IngestReport, defaults: LogDefaults, key: bytes
+    sources: Iterable[Source], format: str, report: IngestReport, gaps: LogGaps, key: bytes
 ) -> Iterator[_ReadRun]:
     """The redacted runs of all sources in their order; what could not be read goes into the report."""
     for source in sources:
         reading = ReadReport()
         for trajectory in _logged(source, format, reading):
-            yield _redacted(trajectory, defaults, key)
-        report.problems += defaults.left(reading.problems)
+            yield _redacted(trajectory, gaps, key)
+        report.problems += still_missing(reading.problems, gaps)
         report.skipped += reading.skipped
         report.failed += reading.failed
         report.no_log += reading.no_log
@@ -228,8 +228,8 @@ def _logged(source: Source, format: str, reading: ReadReport) -> Iterator[Trajec
         reading.failed.append((name, str(error)))
 
 
-def _redacted(logged: Trajectory, defaults: LogDefaults, key: bytes) -> _ReadRun:
-    trajectory = defaults.fill(logged)
+def _redacted(logged: Trajectory, gaps: LogGaps, key: bytes) -> _ReadRun:
+    trajectory = filled(logged, gaps)
     clean = _clean(trajectory, key)
     own, others = experience_id(clean), set[str]()
     if logged.outcome.success is None:  # a person may have said since how it ended

@@ -95,9 +95,9 @@ def test_a_class_of_ufo_has_its_names_here(source, file, name):
 
 
 def made_attributes(kind: type) -> set[str]:
-    """The attributes that the constructors and `reset` of a class and its bases assign."""
+    """The attributes that the constructors and `reset` of a class and its bases here assign."""
     found = set()
-    for one in kind.__mro__[:-1]:
+    for one in (base for base in kind.__mro__ if base.__module__.startswith(ours.__name__)):
         tree = ast.walk(ast.parse(inspect.getsource(one)))
         nodes = (node for node in tree if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
         found |= {node.attr for node in nodes if isinstance(node.value, ast.Name) and node.value.id == "self"}

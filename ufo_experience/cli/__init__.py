@@ -4,10 +4,10 @@ Exit codes: 0 ok, 2 usage, 65 bad data, 69 service unavailable, 73 cannot write,
 refused for safety.
 """
 
-from ufo_experience.cli import ask, learn, look_after, run, serve
+from ufo_experience.cli import learn, ask, look_after, serve  # isort: skip  (the order of the commands in the help)
 from ufo_experience.cli.app import app
 
-__all__ = ["app", "ask", "learn", "look_after", "main", "run", "serve"]
+__all__ = ["app", "ask", "learn", "look_after", "main", "serve"]
 
 
 def main() -> None:

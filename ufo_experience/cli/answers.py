@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ufo_experience.cli.console import Console, counted, printable
+from ufo_experience.cli.console import Console, Table, counted, printable
 from ufo_experience.ingest import IngestReport
 from ufo_experience.retrieve.answer import Retrieval, count_whys
 from ufo_experience.schema import Experience, Hit, Step, Trust
@@ -16,95 +15,81 @@ from ufo_experience.traces.files import without_log
 
 if TYPE_CHECKING:
     from ufo_experience.memory import ExperienceMemory
-    from ufo_experience.store.base import ExperienceStore
     from ufo_experience.store.exchange import ImportReport
     from ufo_experience.store.selection import ChangeReport, StoreStats
     from ufo_experience.trust.policy import TrustPolicy
 
 _WIDTH = 60
 _FEW = 5  # so many lines that say the same are shown
+# The parts of the pairs of a report, as JSON names them.
+_PAIRS = {
+    "skipped": ("source", "reason"),
+    "failed": ("source", "error"),
+    "shortened": ("source", "reason"),
+    "conflicts": ("id", "reason"),
+    "incomplete": ("id", "lacks"),
+    "left_out": ("id", "reason"),
+}
 _DONE = {
     "approve": "approved",
     "quarantine": "quarantined",
     "remove": "removed; to bring back: ufo-experience remove --undo {ids}",
     "purge": "erased for good",
 }
+_OUTCOMES = {True: "success", False: "failure", None: "unknown"}
 
 
-def pairs(rows: Sequence[tuple[str, str]], first: str, second: str) -> list[dict[str, str]]:
-    """Two-column rows as objects."""
-    return [{first: one, second: other} for one, other in rows]
-
-
-def ingest_data(report: IngestReport) -> dict[str, Any]:
-    """What was read, as one object."""
-    return {
-        "added": report.added,
-        "skipped": pairs(report.skipped, "source", "reason"),
-        "failed": pairs(report.failed, "source", "error"),
-        "conflicts": pairs(report.conflicts, "id", "reason"),
-        "on_log_word": report.on_log_word,
-        "no_log": dict(report.no_log),
-        "incomplete": pairs(report.incomplete, "id", "lacks"),
-        "problems": [problem.model_dump() for problem in report.problems],
-        "trusted": report.trusted,
-        "judged": report.judged,
-        "cost": report.cost,
-    }
+def report_data(report: IngestReport | ImportReport | ChangeReport) -> dict[str, Any]:
+    """The fields of a report, its pairs as objects."""
+    data = dict(vars(report))
+    for name, parts in _PAIRS.items():
+        if name in data:
+            data[name] = [dict(zip(parts, pair, strict=True)) for pair in data[name]]
+    return data
 
 
 def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -> str:
     """Counts, and what the user can do about the records that nobody judged; `verbose` names each skipped."""
-    judgeable = sorted(set(report.added).difference(identifier for identifier, _ in report.incomplete))
-    held = [one.id[:8] for one in memory.store.scan(judgeable) if one.trust.rank < Trust.VERIFIED.rank]
-    lines = counts(report, verbose=verbose)
-    if report.no_log and report.read:
-        lines.append(f"not read{without_log(report.no_log)}")
-    if report.trusted:
-        lines.append(f"{len(report.trusted)} stored before: the trust is now the one you gave")
-    if report.judged:
-        lines.append(f"{len(report.judged)} stored before: the outcome is now the one you gave")
-    if held:
-        judging = f"judge {' '.join(held)} --success" if len(held) <= _FEW else "ingest THE SAME LOGS --success"
-        lines.append(
-            f"not judged by anybody: {len(held)} of the added; kept, and not shown to agents (what a log says of "
-            f"itself is no judgement). If {'it' if len(held) == 1 else 'they'} worked: ufo-experience {judging}"
-        )
-    if on_word := {*report.on_log_word} & {*report.added}:
-        lines.append(f"trusted on what the log itself says of the end: {len(on_word)} of the added")
-    if report.incomplete:
-        lacking = ", ".join(f"{count} {why}" for why, count in Counter(why for _, why in report.incomplete).items())
-        lines.append(f"never shown, for nobody could follow them: {len(report.incomplete)} of the added ({lacking})")
-    if report.cost:
-        lines.append(f"cost: ${report.cost:.4f}")
-    return "\n".join(lines)
+    judgeable = {*report.added}.difference(id for id, _ in report.incomplete)
+    held = [one.id[:8] for one in memory.store.scan(sorted(judgeable)) if one.trust.rank < Trust.VERIFIED.rank]
+    judging = f"judge {' '.join(held)} --success" if len(held) <= _FEW else "ingest THE SAME LOGS --success"
+    on_word = {*report.on_log_word} & {*report.added}
+    lacking = [f"{count} {why}" for why, count in Counter(why for _, why in report.incomplete).items()]
+    said = {
+        f"not read{without_log(report.no_log)}": report.no_log and report.read,
+        f"{len(report.trusted)} stored before: the trust is now the one you gave": report.trusted,
+        f"{len(report.judged)} stored before: the outcome is now the one you gave": report.judged,
+        f"not judged by anybody: {len(held)} of the added; kept, and not shown to agents (what a log says of itself is "
+        f"no judgement). If {'it' if len(held) == 1 else 'they'} worked: ufo-experience {judging}": held,
+        f"trusted on what the log itself says of the end: {len(on_word)} of the added": on_word,
+        f"never shown, for nobody could follow them: {len(report.incomplete)} of the added "
+        f"({', '.join(lacking)})": lacking,
+        f"cost: ${report.cost:.4f}": report.cost,
+    }
+    return "\n".join([*counts(report, verbose=verbose), *(text for text, holds in said.items() if holds)])
 
 
 def import_text(done: ImportReport, memory: ExperienceMemory) -> str:
     """Counts, and what waits for approval."""
     waiting = sum(one.trust is Trust.QUARANTINED for one in memory.store.scan(sorted(done.added)))
-    lines = counts(done)
-    if done.approved:
-        lines.append(f"{len(done.approved)} approved")
-    if waiting:
-        lines.append(
-            f"{waiting} are quarantined until you approve them (--approve here does): ufo-experience approve ID"
-        )
-    if done.unopened:
-        names = ", ".join(path.name for path in done.unopened)
-        lines.append(f"not opened: {names} (a pickle can run code; the vectors are made again from the texts)")
-    return "\n".join(lines)
+    names = ", ".join(path.name for path in done.unopened)
+    said = {
+        f"{len(done.approved)} approved": done.approved,
+        f"{waiting} are quarantined until you approve them (--approve here does): ufo-experience approve ID": waiting,
+        f"not opened: {names} (a pickle can run code; the vectors are made again from the texts)": names,
+    }
+    return "\n".join([*counts(done), *(text for text, holds in said.items() if holds)])
 
 
 def counts(report: IngestReport | ImportReport, *, verbose: bool = False) -> list[str]:
     """How many were added, skipped and failed; a line for each skipped, or one for many of the same reason."""
     reasons = [why.partition(" as ")[0] if "already" in why else why for _, why in report.skipped]
-    often = {reason for reason, count in Counter(reasons).items() if count > _FEW and not verbose}
+    often = [reason for reason, count in sorted(Counter(reasons).items()) if count > _FEW and not verbose]
     lines = [f"{len(report.added)} added, {len(report.skipped)} skipped, {len(report.failed)} failed"]
     for (source, why), reason in zip(report.skipped, reasons, strict=True):
         if reason not in often:
             lines.append(f"  skipped: {source}: {why}")
-    return lines + [f"  skipped: {reasons.count(reason)} × {reason}" for reason in sorted(often)]
+    return lines + [f"  skipped: {reasons.count(reason)} × {reason}" for reason in often]
 
 
 def tell_problems(console: Console, report: IngestReport | ImportReport) -> None:
@@ -112,60 +97,33 @@ def tell_problems(console: Console, report: IngestReport | ImportReport) -> None
     for problem in getattr(report, "problems", ()):
         place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
         console.note(f"{place}: {problem.code}: {problem.message}")
-    for source, error in report.failed:
-        console.note(f"failed: {source}: {error}")
-    for source, why in getattr(report, "shortened", ()):
-        console.note(f"shortened: {source}: {why}")
-    for identifier, reason in report.conflicts:
-        console.note(f"quarantined: {identifier}: {reason}")
+    for what, name in (("failed", "failed"), ("shortened", "shortened"), ("quarantined", "conflicts")):
+        for source, why in getattr(report, name, ()):
+            console.note(f"{what}: {source}: {why}")
 
 
-def retrieval_data(found: Retrieval, explain: bool, store: ExperienceStore) -> dict[str, Any]:
-    """The retrieval as one object; the applications of what is withheld are looked up in the store."""
-    applications = {one.id: one.state.application for one in store.scan(sorted(found.withheld_ids))}
-    withheld = [
-        {**asdict(one), "application": applications.get(one.id), "remedy": one.remedy} for one in found.withheld
-    ]
-    return {
-        "hits": [_hit(hit, explain) for hit in found.hits],
-        "negatives": [_hit(hit, explain) for hit in found.negatives],
-        "near": [_hit(hit, explain) for hit in found.near],
-        "degraded": found.degraded,
-        "withheld": len(found.withheld),
-        "withheld_ids": list(found.withheld_ids),
-        "withheld_why": list(found.withheld_why),
-        "withheld_records": withheld,
-        "embedder": found.embedder,
-        "threshold": found.threshold,
-        "reason": found.reason,
-        "notes": list(found.notes),
-    }
-
-
-def answer_retrieval(
-    console: Console, memory: ExperienceMemory, found: Retrieval, explain: bool, *, application: str | None
-) -> None:
+def answer_retrieval(console: Console, memory: ExperienceMemory, found: Retrieval, explain: bool) -> None:
     """The hits as a table, with failed runs and near misses; why there are none."""
-    say_what_is_missing(console, memory, found, application=application)
-    data = retrieval_data(found, explain, memory.store) if console.as_json else {}
-    shown = [*found.hits, *found.negatives, *found.near]
+    say_what_is_missing(console, memory, found)
+    applications = {one.id: one.state.application for one in memory.store.scan(sorted(found.withheld_ids))}
+    told = ("degraded", "withheld_ids", "withheld_why", "embedder", "threshold", "reason", "notes")
+    data = {name: [_hit(hit, explain) for hit in getattr(found, name)] for name in ("hits", "negatives", "near")}
+    data |= {name: getattr(found, name) for name in told} | {"withheld": len(found.withheld)}
+    data["withheld_records"] = [
+        {**vars(one), "application": applications.get(one.id), "remedy": one.remedy} for one in found.withheld
+    ]
+    rows = [*map(_hit_row, [*found.hits, *found.negatives]), *(_hit_row(hit, "near miss") for hit in found.near)]
     nothing = "" if found.hits else f"no useful experience: {found.reason}"
-    if not shown:
-        console.answer(data, nothing)
-        return
-    if nothing:
+    if nothing and rows:
         console.note(nothing)
-    rows = [_hit_row(hit, "near miss" if hit in found.near else _verdict(hit.experience)) for hit in shown]
-    console.answer_table(data, ("score", "outcome", "steps", "application", "id", "task"), rows)
+    console.answer(data, Table(("score", "outcome", "steps", "application", "id", "task"), rows) if rows else nothing)
     if explain and not console.as_json:
-        for hit in shown:
+        for hit in [*found.hits, *found.negatives, *found.near]:
             parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.explanation.items())
-            console.note(f"{hit.experience.id[:8]}: {parts}")
+            console.note(f"{hit.id[:8]}: {parts}")
 
 
-def say_what_is_missing(
-    console: Console, memory: ExperienceMemory, found: Retrieval, *, application: str | None
-) -> None:
+def say_what_is_missing(console: Console, memory: ExperienceMemory, found: Retrieval) -> None:
     """Say on stderr what a user must know to trust the answer: degraded, withheld, a name that is spelled wrong."""
     if found.degraded:
         console.note(f"degraded: {found.degraded}; answered by words alone")
@@ -175,47 +133,35 @@ def say_what_is_missing(
             console.note(f"  to release: {command}")
         for one in [one for one in found.withheld if not one.release][:_FEW]:
             console.note(f"  {one.id[:8]} {one.task[:_WIDTH]!r}: {one.remedy}")
-    if application and not found.hits and (near := nearest_application(memory.store, application)) is not None:
+    asked = found.application
+    if asked and not found.hits and (near := nearest_application(memory.store, asked)) is not None:
         known = f"; did you mean {' or '.join(near)}?" if near else ""
-        console.note(f"no experience of an application {application!r}{known}")
+        console.note(f"no experience of an application {asked!r}{known}")
     for note in found.notes:
         console.note(note)
 
 
-def _commands(releases: Sequence[str], most: int = 5) -> list[str]:
+def _commands(releases: Sequence[str]) -> list[str]:
     """The commands that release something, those that approve as one."""
     approve = "ufo-experience approve "
     ids = [one.removeprefix(approve) for one in dict.fromkeys(releases) if one.startswith(approve)]
     others = [one for one in dict.fromkeys(releases) if not one.startswith(approve)]
-    return [f"{approve}{' '.join(ids[:most])}", *others[:2]] if ids else others[:3]
+    return ([f"{approve}{' '.join(ids[:_FEW])}"] if ids else []) + others[:2]
 
 
 def answer_records(
     console: Console, experiences: Sequence[Experience], *, policy: TrustPolicy | None = None, **more: Any
 ) -> None:
     """Records as a list of their headlines; `more` goes into the JSON. `policy` says which need a new look."""
-    again = [policy.look_again(one) if policy else None for one in experiences]
-    listed = [
-        {**_headline(one), "created_at": one.created_at.isoformat(), "look_again": why}
-        for one, why in zip(experiences, again, strict=True)
-    ]
-    data = {"experiences": listed, **more}
-    rows = [
-        (
-            one.id[:8],
-            f"{one.created_at:%Y-%m-%d}",
-            f"{_verdict(one)}, look again" if why else _verdict(one),
-            one.trust.value,
-            len(one.action.steps),
-            one.state.application or "-",
-            _title(one),
-        )
-        for one, why in zip(experiences, again, strict=True)
-    ]
-    if rows:
-        console.answer_table(data, ("id", "date", "outcome", "trust", "steps", "application", "task"), rows)
-    else:
-        console.answer(data, "no records")
+    listed, rows = [], []
+    for one in experiences:
+        why = policy.look_again(one) if policy else None
+        listed.append({**_headline(one), "created_at": one.created_at.isoformat(), "look_again": why})
+        verdict = f"{_OUTCOMES[one.outcome.success]}{', look again' if why else ''}"
+        steps, application = len(one.action.steps), one.state.application or "-"
+        rows.append((one.id[:8], one.created_at.date(), verdict, one.trust.value, steps, application, _title(one)))
+    headers = ("id", "date", "outcome", "trust", "steps", "application", "task")
+    console.answer({"experiences": listed, **more}, Table(headers, rows) if rows else "no records")
 
 
 def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
@@ -228,8 +174,8 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
     elif len(changes):
         ids = " ".join(one.id[:8] for one in changes.records[:_FEW]) + (" …" if len(changes) > _FEW else "")
         console.note(f"{number} {_DONE[verb].format(ids=ids)}")
-    left_out = pairs(changes.left_out, "id", "reason")
-    answer_records(console, changes.records, left_out=left_out, dry_run=changes.dry_run)
+    told = report_data(changes)
+    answer_records(console, told.pop("records"), **told)
 
 
 def record_text(one: Experience) -> str:
@@ -238,7 +184,7 @@ def record_text(one: Experience) -> str:
     score = "" if outcome.score is None else f", score {outcome.score:.2f}"
     facts = {
         "id": one.id,
-        "outcome": f"{_verdict(one)} (said by {outcome.judge or outcome.evaluated_by}{score})",
+        "outcome": f"{_OUTCOMES[outcome.success]} (said by {outcome.judge or outcome.evaluated_by}{score})",
         "trust": one.trust.value,
         "application": state.application,
         "made": f"{one.created_at:%Y-%m-%d %H:%M} UTC",
@@ -253,9 +199,13 @@ def record_text(one: Experience) -> str:
         "tips": "; ".join(one.action.tips),
         "notes": "; ".join(origin.notes),
     }
-    lines = [state.request or state.task, *(f"  {name + ':':<13}{value}" for name, value in facts.items() if value)]
-    lines += [f"  {_step_text(step)}" for step in one.action.steps]
-    return printable("\n".join(lines))
+    lines = [state.request or state.task, *_facts(facts, 13, indent="  ")]
+    return printable("\n".join([*lines, *(f"  {_step_text(step)}" for step in one.action.steps)]))
+
+
+def _facts(facts: Mapping[str, object], width: int, indent: str = "") -> list[str]:
+    """What is known, a line each, as `name: value` in two columns."""
+    return [f"{indent}{name + ':':<{width}}{value}" for name, value in facts.items() if value]
 
 
 def _step_text(step: Step) -> str:
@@ -277,8 +227,7 @@ def stats_text(told: StoreStats, threshold: float | str) -> str:
 
     size = "" if told.bytes is None else f"{told.bytes / 1e6:.1f} MB"
     in_use = "auto" if told.threshold is None else f"{told.threshold:.3g}{' (calibrated)' * (threshold == 'auto')}"
-    indexed = f"{told.indexed} of {told.records} records"
-    index = f"{indexed} embedded by {told.embedder}, threshold {in_use}"
+    index = f"{told.indexed} of {told.records} records embedded by {told.embedder}, threshold {in_use}"
     dates = f"{told.oldest:%Y-%m-%d} to {told.newest:%Y-%m-%d}" if told.oldest and told.newest else "-"
     facts = {
         "store": f"{told.location} {size}".strip(),
@@ -292,7 +241,7 @@ def stats_text(told: StoreStats, threshold: float | str) -> str:
         "look again": f"{told.look_again}; which: ufo-experience list" if told.look_again else "",
         "index": index if told.embedder else "missing; run: ufo-experience index",
     }
-    return "\n".join(f"{name + ':':<14}{value}" for name, value in facts.items() if value)
+    return "\n".join(_facts(facts, 14))
 
 
 def _headline(one: Experience) -> dict[str, Any]:
@@ -303,7 +252,7 @@ def _headline(one: Experience) -> dict[str, Any]:
         "request": one.state.request,
         "application": one.state.application,
         "success": one.outcome.success,
-        "trust": one.trust.value,
+        "trust": one.trust,
         "steps": len(one.action.steps),
     }
 
@@ -313,14 +262,10 @@ def _hit(hit: Hit, explain: bool) -> dict[str, Any]:
     return {**data, "explanation": hit.explanation} if explain else data
 
 
-def _hit_row(hit: Hit, outcome: str) -> tuple[object, ...]:
+def _hit_row(hit: Hit, outcome: str = "") -> tuple[object, ...]:
     one = hit.experience
-    steps, application = len(one.action.steps), one.state.application or "-"
-    return (f"{hit.score:.2f}", outcome, steps, application, one.id[:8], _title(one))
-
-
-def _verdict(one: Experience) -> str:
-    return {True: "success", False: "failure", None: "unknown"}[one.outcome.success]
+    told, application = outcome or _OUTCOMES[one.outcome.success], one.state.application or "-"
+    return (f"{hit.score:.2f}", told, len(hit.steps), application, hit.id[:8], _title(one))
 
 
 def _title(one: Experience) -> str:

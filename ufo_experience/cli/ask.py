@@ -1,36 +1,26 @@
-"""Asking as commands: retrieve, prompt, recommend, report."""
+"""Asking as commands: retrieve, prompt, recommend, report, and run, which carries out a known way in a browser."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Annotated, Literal
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Option
 
 from ufo_experience.cli.answers import answer_retrieval, say_what_is_missing
-from ufo_experience.cli.app import (
-    Application,
-    Context,
-    Env,
-    Ids,
-    Session,
-    Task,
-    Threshold,
-    TopK,
-    Worked,
-    app,
-    open_memory,
-    read_json,
-    text_of,
-)
-from ufo_experience.cli.console import table
-from ufo_experience.errors import DataError, UsageError
+from ufo_experience.cli.app import command, open_memory, read_json, text_of
+from ufo_experience.cli.arguments import Application, Context, Env, Ids, Session, Task, Threshold, TopK, Worked
+from ufo_experience.cli.console import Console, Table
+from ufo_experience.errors import DataError, RefusedError, UsageError
 from ufo_experience.store.lessons import is_lesson
+
+if TYPE_CHECKING:
+    from ufo_experience.executor import Executed
 
 _NONE = "no run of this very task is known (values aside); what is similar: ufo-experience retrieve TASK"
 
 
-@app.command()
+@command("Ask")
 def retrieve(
     ctx: Context,
     task: Task,
@@ -38,16 +28,16 @@ def retrieve(
     env: Env = None,
     top_k: TopK = None,
     threshold: Threshold = None,
-    near: Annotated[int, typer.Option(min=0, max=50, help="Show so many below the threshold, too.")] = 0,
-    explain: Annotated[bool, typer.Option("--explain", help="Show each signal's part of the score.")] = False,
+    near: Annotated[int, Option(min=0, max=50, help="Show so many below the threshold, too.")] = 0,
+    explain: Annotated[bool, Option("--explain", help="Show each signal's part of the score.")] = False,
 ) -> None:
     """Find the experiences that help with a task."""
     with open_memory(ctx, top_k=top_k, threshold=threshold) as (console, memory):
         found = memory.retrieve(text_of(task), application=application, env=env, near=near)
-        answer_retrieval(console, memory, found, explain, application=application)
+        answer_retrieval(console, memory, found, explain)
 
 
-@app.command()
+@command("Ask")
 def prompt(
     ctx: Context,
     task: Task,
@@ -55,27 +45,26 @@ def prompt(
     env: Env = None,
     top_k: TopK = None,
     threshold: Threshold = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Budget of the examples in tokens. Default: 1200.")] = None,
-    format: Annotated[Literal["text", "messages", "ufo"], typer.Option(help="Shape of the prompt.")] = "text",
+    max_tokens: Annotated[int | None, Option(help="Budget of the examples in tokens. Default: 1200.")] = None,
+    format: Annotated[Literal["text", "messages", "ufo"], Option(help="Shape of the prompt.")] = "text",
 ) -> None:
     """Build the prompt for a task with few-shot examples from memory."""
     with open_memory(ctx, top_k=top_k, threshold=threshold, max_tokens=max_tokens) as (console, memory):
-        asked = text_of(task)
-        found = memory.retrieve(asked, application=application, env=env)
-        say_what_is_missing(console, memory, found, application=application)
-        block = memory.build_prompt(asked, found, format=format)
+        found = memory.retrieve(text_of(task), application=application, env=env)
+        say_what_is_missing(console, memory, found)
+        block = memory.build_prompt(text_of(task), found, format=format)
         for identifier, why in block.unshown.items():
             console.note(f"{identifier[:8]} is not shown: {why}")
-        data = {"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens, "dropped": list(block.dropped)}
-        console.answer(data | {"needed": block.needed, "lessons": list(block.lessons)}, str(block))
+        told = ("prompt", "ids", "tokens", "dropped", "needed", "lessons")
+        console.answer({name: getattr(block, name) for name in told}, str(block))
 
 
-@app.command()
+@command("Ask")
 def recommend(
     ctx: Context,
-    state: Annotated[str, typer.Option(help="The state as JSON (task, env, …): a file, - for stdin, or itself.")],
-    k_actions: Annotated[int, typer.Option(min=1, help="How many actions at most.")] = 5,
-    k_records: Annotated[int, typer.Option(min=1, help="How many records they are drawn from at most.")] = 25,
+    state: Annotated[str, Option(help="The state as JSON (task, env, …): a file, - for stdin, or itself.")],
+    k_actions: Annotated[int, Option(min=1, help="How many actions at most.")] = 5,
+    k_records: Annotated[int, Option(min=1, help="How many records they are drawn from at most.")] = 25,
 ) -> None:
     """Say which actions tend to work in a state. Advice, never a decision.
 
@@ -87,11 +76,11 @@ def recommend(
             raise DataError("not an object", file=state[:80])
         advice = memory.recommend(given, k_actions=k_actions, k_records=k_records)
         rows = [(f"{one.action_score:.3f}", one.trials, f"{one.success_rate:.0%}", one.signature) for one in advice]
-        text = table(("score", "trials", "success", "action"), rows) if rows else console.with_store(_NONE)
-        console.answer({"actions": [asdict(one) for one in advice]}, text)
+        shown = Table(("score", "trials", "success", "action"), rows) if rows else console.with_store(_NONE)
+        console.answer({"actions": advice}, shown)
 
 
-@app.command()
+@command("Ask")
 def report(ctx: Context, ids: Ids, success: Worked = None, session: Session = None) -> None:
     """Credit what was shown with the outcome of the run."""
     with open_memory(ctx) as (console, memory):
@@ -104,3 +93,60 @@ def report(ctx: Context, ids: Ids, success: Worked = None, session: Session = No
         for one in left_out:
             console.note(f"not updated: {one['id'][:8]}: {why}")
         console.answer({"updated": updated, "left_out": left_out}, f"updated {len(updated)}")
+
+
+@command("Ask")
+def run(
+    ctx: Context,
+    task: Task,
+    browser: Annotated[str | None, Option(help="Address of the page to begin with, in Chromium.")] = None,
+    application: Application = None,
+    check: Annotated[str | None, Option(help="Text on the screen, or in the address, at the end.")] = None,
+    yes: Annotated[bool, Option("--yes", help="Allow every step that is to be asked for first.")] = False,
+    show: Annotated[bool, Option("--show", help="Show the window of the browser.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show the steps, and carry out none.")] = False,
+) -> None:
+    """Carry out the known way of a task without a model, checking each step; exit code 77 where it stopped."""
+    with open_memory(ctx) as (console, memory):
+        guide = memory.guide(text_of(task), application=application)
+        plan = str(guide.procedure) if guide else "no way of this task is known"
+        if dry_run or guide is None:
+            console.answer({"procedure": plan, "known": guide is not None}, plan)
+            return
+        if browser is None:
+            raise UsageError("say where to begin: --browser URL, or --dry-run to see the steps")
+        console.note(plan)
+        from ufo_experience.executor.drivers import chromium
+
+        def ask(act: Any) -> bool:
+            """The person at the terminal decides; where there is none, nothing is allowed but by `--yes`."""
+            try:
+                if not yes:
+                    console.confirm(f'{act.action} "{act.target.name if act.target else act.action}"?')
+            except RefusedError as refusal:
+                console.note(str(refusal))
+                return False
+            return True
+
+        with chromium(browser, show=show) as driver:
+            done = memory.run(
+                text_of(task), driver, ask=ask, check=check, application=application, progress=_telling(console)
+            )
+        data = {name: getattr(done, name) for name in ("reached", "stopped", "calls_saved", "learned")}
+        told = ("text", "by", "effect", "ok", "healed")
+        data["steps"] = [{name: getattr(one, name) for name in told} for one in done.steps]
+        console.answer(data, f"{done.stopped}; {done.calls_saved} steps without a model")
+        if not done.reached:
+            raise RefusedError(done.stopped)
+
+
+def _telling(console: Console) -> Any:
+    """Says each step as it happens; with --json a line of JSON each, on stderr."""
+
+    def tell(one: Executed) -> None:
+        seen = one.effect or ("no effect seen" if one.ok else "failed")
+        healed = f" (healed: {one.healed})" if one.healed else ""
+        said = json.dumps({"step": one.text, "effect": seen}) if console.as_json else f"{one.text} … {seen}{healed}"
+        console.note(said)
+
+    return tell

@@ -4,54 +4,36 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from ufo_experience.cli.answers import answer_records, import_text, ingest_data, ingest_text, pairs, tell_problems
-from ufo_experience.cli.app import (
-    Application,
-    Context,
-    Session,
-    Task,
-    Trusts,
-    Worked,
-    app,
-    filled,
-    given_of,
-    open_memory,
-    read_json,
-    telling_what_was_kept,
-    text_of,
-)
+from ufo_experience.cli.answers import answer_records, import_text, ingest_text, report_data, tell_problems
+from ufo_experience.cli.app import command, given_of, open_memory, read_json, text_of
+from ufo_experience.cli.arguments import Application, Context, Judge, Session, Task, Trusts, Worked, named
 from ufo_experience.cli.console import Console, counted
-from ufo_experience.errors import DataError, NotFoundError, UsageError
+from ufo_experience.errors import DataError, ExperienceError, NotFoundError, UsageError
 from ufo_experience.ingest import unfollowable
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.traces.files import LEARNED
 from ufo_experience.traces.in_memory import A_STEP
 
 
-@app.command()
+@command("Learn")
 def ingest(
     ctx: Context,
-    paths: Annotated[list[Path], typer.Argument(help="Log files, session folders, or folders of them.")],
-    format: Annotated[str, typer.Option(help="Format of the logs, or auto.")] = "auto",
+    paths: Annotated[list[Path], Argument(help="Log files, session folders, or folders of them.")],
+    format: Annotated[str, Option(help="Format of the logs, or auto.")] = "auto",
     summarizer: Annotated[
-        str | None, typer.Option(help="Who words the experiences: extractive (no model), openai or openai:MODEL.")
+        str | None, Option(help="Who words the experiences: extractive (no model), openai:MODEL.")
     ] = None,
-    include_failures: Annotated[
-        bool, typer.Option("--include-failures", help="Keep failed runs as negatives.")
-    ] = False,
-    trust: Annotated[Trusts | None, typer.Option(help="Trust given by you instead of by evidence.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Read logs that seem to be still written to.")] = False,
-    wait: Annotated[
-        float, typer.Option("--wait", min=0, help="Minutes to wait for a model that does not answer.")
-    ] = 0.0,
-    task: Annotated[str | None, typer.Option(callback=filled, help="The task of logs that do not say it.")] = None,
+    include_failures: Annotated[bool, Option("--include-failures", help="Keep failed runs, too.")] = False,
+    trust: Annotated[Trusts | None, Option(help="Trust given by you instead of by evidence.")] = None,
+    force: Annotated[bool, Option("--force", help="Read logs that seem to be still written to.")] = False,
+    wait: Annotated[float, Option(min=0, help="Minutes to wait for a model that does not answer.")] = 0.0,
+    task: Annotated[str | None, named("The task of logs that do not say it.")] = None,
     application: Application = None,
     success: Worked = None,
 ) -> None:
@@ -59,11 +41,9 @@ def ingest(
 
     --application, --task and --success or --failure say what logs do not say themselves.
     """
-    if not any(path.exists() for path in paths):  # a path that is spelled wrong leaves no empty store
-        raise NotFoundError("there is no such file or folder", file=str(paths[0]))
+    _expect_one_of(paths)
     with open_memory(ctx, create=True) as (console, memory):
-        stopped = telling_what_was_kept(console, memory)
-        with stopped, console.progress("reading") as progress, in_our_words():
+        with learning(console, memory), console.progress("reading") as progress:
             report = memory.ingest(
                 *paths,
                 format=format,
@@ -79,11 +59,42 @@ def ingest(
             )
         tell_problems(console, report)
         _tell_of_the_key(console, memory, summarizer)
-        text = ingest_text(report, memory, "verbose" in given_of(ctx))
-        console.answer(ingest_data(report), console.with_store(text))
+        console.answer(report_data(report), console.with_store(ingest_text(report, memory, "verbose" in given_of(ctx))))
         was_learned = any(reason == LEARNED for _, reason in report.skipped)
         if not (report.read or report.added or report.known or was_learned):
             raise SystemExit(DataError.exit_code)
+
+
+def _expect_one_of(paths: list[Path]) -> None:
+    """A path that is spelled wrong leaves no empty store."""
+    if not any(path.exists() for path in paths):
+        raise NotFoundError("there is no such file or folder", file=str(paths[0]))
+
+
+@contextmanager
+def learning(console: Console, memory: ExperienceMemory) -> Iterator[None]:
+    """Around learning: say what was kept and how to go on where an error ends it, or a person (Ctrl-C: exit code 130).
+
+    The façade's own warnings are quiet meanwhile: the command tells of each.
+    """
+    logger, before = logging.getLogger("ufo_experience.memory"), len(memory)
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    except ExperienceError:
+        with suppress(ExperienceError):  # where the store cannot be asked any more, the error says so
+            if kept := len(memory) - before:
+                told = f"{counted(kept, 'record')} of this run kept, and not in the index yet"
+                console.note(f"{told}. When what is said below is mended: ufo-experience index")
+        raise
+    except KeyboardInterrupt:
+        console.note(
+            f"stopped: {counted(len(memory) - before, 'record')} of this run kept. The same command again goes on: "
+            "what is stored is passed over, and what is not in the index yet gets there (as by: ufo-experience index)"
+        )
+        raise SystemExit(130) from None
+    finally:
+        logger.setLevel(logging.NOTSET)
 
 
 def _tell_of_the_key(console: Console, memory: ExperienceMemory, summarizer: str | None) -> None:
@@ -94,40 +105,24 @@ def _tell_of_the_key(console: Console, memory: ExperienceMemory, summarizer: str
     if chosen or not console.is_terminal or not (access := Access.from_env()).api_key:
         return
     hosted = memory.parts.embedder().name.startswith(("openai:", "azure:"))
-    sent = "" if not hosted else "the redacted text of each record, to be embedded (setting embedder); "
+    sent = "the redacted text of each record, to be embedded (setting embedder); " if hosted else "nothing; "
     console.note(
-        f"sent to {access.endpoint}: {sent or 'nothing; '}worded by rules. With --summarizer openai (setting "
-        "summarizer) each redacted log goes there, where a model words it"
+        f"sent to {access.endpoint}: {sent}worded by rules. With --summarizer openai (setting summarizer) each "
+        "redacted log goes there, where a model words it"
     )
 
 
-@contextmanager
-def in_our_words() -> Iterator[None]:
-    """Keep the façade's warnings of unread logs and of a missing index quiet: the command tells of each."""
-    logger = logging.getLogger("ufo_experience.memory")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
-
-
-@app.command()
+@command("Learn")
 def remember(
     ctx: Context,
     task: Task,
-    steps: Annotated[str | None, typer.Option(help="The steps: a JSON file, - for stdin, or a JSON list.")] = None,
+    steps: Annotated[str | None, Option(help="The steps: a JSON file, - for stdin, or a JSON list.")] = None,
     application: Application = None,
     success: Worked = None,
-    judge: Annotated[
-        Literal["user", "program", "model", "agent"] | None, typer.Option(help="Who says so. Default: the caller.")
-    ] = None,
+    judge: Annotated[Judge | None, Option(help="Who says so. Default: the caller.")] = None,
     session: Session = None,
-    reason: Annotated[str | None, typer.Option(help="Why it failed.")] = None,
-    wording: Annotated[
-        list[str] | None, typer.Option(help="Another way to ask for it, by which it is found, too; up to eight times.")
-    ] = None,
+    reason: Annotated[str | None, Option(help="Why it failed.")] = None,
+    wording: Annotated[list[str] | None, Option(help="Another way to ask for it; up to eight times.")] = None,
 ) -> None:
     """Store one finished run: a task and its steps."""
     asked = text_of(task)
@@ -135,74 +130,52 @@ def remember(
         raise UsageError(f"the steps are missing: --steps FILE, or --steps '[{A_STEP}]'")
     with open_memory(ctx, create=True) as (console, memory):
         given = read_json(steps)
-        rows = given if isinstance(given, list) else (given or {}).get("steps", given)
-        with telling_what_was_kept(console, memory), in_our_words():
-            stored = memory.remember(
-                asked,
-                rows,
-                success,
-                application,
-                judge,
-                wordings=wording or (),
-                session=session,
-                failure_reason=reason,
-            )
+        rows = given.get("steps", given) if isinstance(given, dict) else given
+        with learning(console, memory):
+            more: dict[str, Any] = {"wordings": wording or (), "session": session, "failure_reason": reason}
+            stored = memory.remember(asked, rows, success, application, judge, **more)
         problems = [why for why in (unfollowable(stored), memory.waiting_for_index) if why]
         for why in problems:
             console.note(why)
         answer_records(console, [stored], problems=problems)
 
 
-@app.command("import")
+@command("Learn", "import")
 def import_file(
     ctx: Context,
-    file: Annotated[
-        Path, typer.Argument(help="An export, another store's folder, or UFO's experience.yaml or its folder.")
-    ],
-    approve: Annotated[bool, typer.Option("--approve", help="You vouch for it: it may be shown to agents.")] = False,
+    file: Annotated[Path, Argument(help="An export, a store's folder, or UFO's experience.yaml or its folder.")],
+    approve: Annotated[bool, Option("--approve", help="You vouch for it: it may be shown to agents.")] = False,
     restore: Annotated[
-        bool, typer.Option("--restore", help="It is your own export: trust, verdicts and use as they were.")
+        bool, Option("--restore", help="Your own export: trust, verdicts and use as they were.")
     ] = False,
 ) -> None:
     """Take in records from elsewhere; they are quarantined until approved. UFO's own index files are not opened."""
-    if not file.exists():  # a name that is spelled wrong leaves no empty store
-        raise NotFoundError("there is no such file or folder", file=str(file))
-    with open_memory(ctx, create=True) as (console, memory), telling_what_was_kept(console, memory):
+    _expect_one_of([file])
+    with open_memory(ctx, create=True) as (console, memory), learning(console, memory):
         done = memory.import_(file, approve=approve, restore=restore)
-        data = {
-            "added": done.added,
-            "approved": done.approved,
-            "skipped": pairs(done.skipped, "source", "reason"),
-            "failed": pairs(done.failed, "source", "error"),
-            "unopened": [str(path) for path in done.unopened],
-        }
         tell_problems(console, done)
-        console.answer(data, console.with_store(import_text(done, memory)))
+        console.answer(report_data(done), console.with_store(import_text(done, memory)))
         if done.failed and not (done.added or done.skipped):
             raise SystemExit(DataError.exit_code)
 
 
-@app.command()
+@command("Learn")
 def index(
     ctx: Context,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="From scratch instead of only what changed.")] = False,
-    embedder: Annotated[str | None, typer.Option(help="hashing, openai:MODEL, azure:DEPLOYMENT, local:MODEL.")] = None,
-    lessons: Annotated[
-        bool, typer.Option("--lessons", help="Ask the chat model that is set what successes and failures teach.")
-    ] = False,
+    rebuild: Annotated[bool, Option("--rebuild", help="From scratch instead of only what changed.")] = False,
+    embedder: Annotated[str | None, Option(help="hashing, openai:MODEL, azure:DEPLOYMENT, local:MODEL.")] = None,
+    lessons: Annotated[bool, Option("--lessons", help="Ask the chat model what successes and failures teach.")] = False,
 ) -> None:
     """Bring the index in line with the records; with --lessons, draw lessons from them."""
     with open_memory(ctx, embedder=embedder) as (console, memory):
         if lessons:
             learned = memory.learn_lessons()
-            data = {"lessons": [one.model_dump(mode="json") for one in learned]}
             text = "\n".join(f"{one.id}  {one.application}: {one.text}" for one in learned)
-            console.answer(data, text or "no lesson: it takes successes and failures of one application")
+            none = "no lesson: it takes successes and failures of one application"
+            console.answer({"lessons": learned}, text or none)
             return
         with console.progress("embedding") as progress:
             done = memory.index(rebuild=rebuild, progress=progress)
-        text = (
-            f"{counted(done.records, 'record')}, {done.embedded} embedded, "
-            f"{done.cached} from the cache, {counted(done.requests, 'request')}, {done.seconds:.2f} s"
-        )
-        console.answer(asdict(done), text)
+        records, requests = counted(done.records, "record"), counted(done.requests, "request")
+        text = f"{records}, {done.embedded} embedded, {done.cached} from the cache, {requests}, {done.seconds:.2f} s"
+        console.answer(done, text)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import tempfile
 import webbrowser
 from contextlib import nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from ufo_experience.cli.app import Context, app, console_of, given_of, open_memory
+from ufo_experience.cli.app import command, console_of, given_of, open_memory
+from ufo_experience.cli.arguments import Context
 from ufo_experience.errors import RefusedError, needs_extra
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.settings import Settings
@@ -21,16 +21,14 @@ SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 DEMO_TASK, DEMO_APPLICATION = "Write a new email to Priya and ask whether Friday still suits", "Outlook"
 
 
-@app.command()
+@command("Look after")
 def review(
     ctx: Context,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
-    host: Annotated[str, typer.Option(help="Address; this machine's own unless --allow-remote.")] = "127.0.0.1",
-    allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Let another address be served: whoever has the token can write.")
-    ] = False,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Show, and take no change.")] = False,
-    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    port: Annotated[int, Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 0,
+    host: Annotated[str, Option(help="Address; this machine's own unless --allow-remote.")] = "127.0.0.1",
+    allow_remote: Annotated[bool, Option("--allow-remote", help="Whoever has the token can write.")] = False,
+    read_only: Annotated[bool, Option("--read-only", help="Show, and take no change.")] = False,
+    open_browser: Annotated[bool, Option("--open/--no-open", help="Open the page in the browser.")] = True,
 ) -> None:
     """Open the page of a store. It answers this machine alone, and whoever has the address that is printed."""
     with open_memory(ctx, audit=False) as (console, memory):
@@ -49,19 +47,15 @@ def review(
         serve(memory, host=host, port=port, read_only=read_only, tell=tell)
 
 
-@app.command("mcp")
+@command("Ask", "mcp")
 def serve_mcp(
     ctx: Context,
-    allow_writes: Annotated[bool, typer.Option("--allow-writes", help="Offer report_outcome and record_run.")] = False,
-    allow_approve: Annotated[
-        bool, typer.Option("--allow-approve", help="Offer approval, which asks the person behind the client.")
-    ] = False,
-    allow_run: Annotated[
-        bool, typer.Option("--allow-run", help="Offer to carry out known ways in a browser of this machine.")
-    ] = False,
-    http: Annotated[bool, typer.Option("--http", help="Serve HTTP on this machine instead of stdio.")] = False,
-    host: Annotated[str, typer.Option(help="Address for --http: this machine only.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port for --http.")] = 8000,
+    allow_writes: Annotated[bool, Option("--allow-writes", help="Offer report_outcome and record_run.")] = False,
+    allow_approve: Annotated[bool, Option("--allow-approve", help="Offer approval, which asks the person.")] = False,
+    allow_run: Annotated[bool, Option("--allow-run", help="Offer to carry out known ways in a browser here.")] = False,
+    http: Annotated[bool, Option("--http", help="Serve HTTP on this machine instead of stdio.")] = False,
+    host: Annotated[str, Option(help="Address for --http: this machine only.")] = "127.0.0.1",
+    port: Annotated[int, Option(help="Port for --http.")] = 8000,
 ) -> None:
     """Serve the store to MCP clients. Read-only unless more is allowed; nothing but the protocol goes to stdout.
 
@@ -79,7 +73,7 @@ def serve_mcp(
             serve_stdio(server)
 
 
-@app.command()
+@command("Measure")
 def demo(ctx: Context) -> None:
     """Run the whole loop on bundled sample logs, with no key and no network, and print the prompt it built.
 
@@ -94,20 +88,18 @@ def demo(ctx: Context) -> None:
             number = len(list(SAMPLES.iterdir()))
             console.note(f"read {number} sample sessions: {len(report.added)} experiences learned")
             found = memory.retrieve(DEMO_TASK, application=DEMO_APPLICATION)
-            best = ", ".join(f"{hit.score:.2f} {hit.experience.state.request!r}" for hit in found)
+            best = ", ".join(f"{hit.score:.2f} {hit.task!r}" for hit in found)
             console.note(f"asked for {DEMO_TASK!r} in {DEMO_APPLICATION}: {best}")
             block = memory.build_prompt(DEMO_TASK, found)
-    console.answer({"prompt": block.prompt, "ids": list(block.ids), "tokens": block.tokens}, str(block.prompt))
+    console.answer({"prompt": block.prompt, "ids": block.ids, "tokens": block.tokens}, str(block.prompt))
 
 
-@app.command()
+@command("Measure")
 def calibrate(
     ctx: Context,
-    labels: Annotated[
-        Path | None, typer.Option(help='JSON lines {"query", "id" or "text", "relevant"}. Default: the store itself.')
-    ] = None,
-    precision: Annotated[float, typer.Option(help="Share of what is served that must be relevant.")] = 0.95,
-    apply: Annotated[bool, typer.Option("--apply", help="Use the threshold from now on.")] = False,
+    labels: Annotated[Path | None, Option(help='JSON lines {"query", "id" or "text", "relevant"}.')] = None,
+    precision: Annotated[float, Option(help="Share of what is served that must be relevant.")] = 0.95,
+    apply: Annotated[bool, Option("--apply", help="Use the threshold from now on.")] = False,
 ) -> None:
     """Find a threshold for the embedder in use, from labelled pairs or from the store itself; --apply keeps it."""
     with open_memory(ctx) as (console, memory):
@@ -116,4 +108,4 @@ def calibrate(
             f"threshold {found.threshold:.3f} for {found.embedder}: precision {found.precision:.1%}, "
             f"recall {found.recall:.1%} on {found.pairs} pairs{'' if apply else '; nothing was changed (--apply does)'}"
         )
-        console.answer(asdict(found), text)
+        console.answer(found, text)

@@ -23,7 +23,7 @@ from ufo_experience.errors import DataError, ExperienceError, ServiceError, Usag
 from ufo_experience.executor.drivers import PlaywrightDriver, SeleniumDriver, UfoDriver
 from ufo_experience.procedure.acts import Act, Stop, needs_consent, target_of
 from ufo_experience.procedure.guide import Guide
-from ufo_experience.procedure.matching import Miss, find
+from ufo_experience.procedure.matching import find
 from ufo_experience.procedure.render import phrase
 from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import ProcedureStep, Target
@@ -424,7 +424,7 @@ def _as_act(answer: Any, view: Screen) -> Act:
         return act
     step = ProcedureStep(0, act.action, kind_of(act.action), act.target, act.parameters)
     found = find(step, view, {one.bare for one in view.controls})
-    if isinstance(found, Miss):
+    if isinstance(found, Stop):
         raise DataError(found.detail, code="E_TARGET")
     return replace(act, target=target_of(found))
 

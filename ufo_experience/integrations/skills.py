@@ -20,7 +20,6 @@ from ufo_experience.errors import StorageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.cleaning import clean
 from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.procedure.render import render
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.store.exchange import SKILL_RECORD
 from ufo_experience.store.files import replace_file, storage_errors
@@ -74,7 +73,7 @@ def skill_text(one: Experience) -> str:
             f"# {task}",
             _ADVICE,
             *([f"## Before\n\n{before}"] if before else []),
-            f"## Steps\n\n{render(Procedure.of([one], one.state.task), steps=MAX_STEPS)}",
+            f"## Steps\n\n{Procedure.of([one], one.state.task).text(MAX_STEPS)}",
             f"## Where it comes from\n\n- record {one.id}, {one.provenance.format or one.provenance.origin}, "
             f"approved by a person\n- shown {usage.injected} times, helped {usage.helped}, hurt {usage.hurt}\n",
         ]

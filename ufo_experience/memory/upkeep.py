@@ -173,13 +173,14 @@ class Upkeep:
     def _set_trust(
         self, ids: Sequence[str], where: RecordFilter | None, trust: Trust, dry_run: bool = False
     ) -> ChangeReport:
-        lessons = {one for one in ids if is_lesson(expect(str, one, "id"))}
+        meant = _meant(ids, where) or RecordFilter()
+        lessons = {one for one in meant.ids if is_lesson(one)}
         if not dry_run:
             self.parts.lessons.set_trust(lessons, trust)
-        if lessons and lessons.issuperset(ids) and where is None:
+        records = replace(meant, ids=tuple(one for one in meant.ids if one not in lessons))
+        if lessons and records.is_empty:
             return ChangeReport(dry_run=dry_run)
-        ids = [one for one in ids if one not in lessons]
-        return set_trust(self.store, _meant(ids, where) or RecordFilter(), trust, dry_run=dry_run)
+        return set_trust(self.store, records, trust, dry_run=dry_run)
 
     def remove(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
         """Take records out; the same log read again does not bring them back, `undo_remove` does. See `purge`."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ufo_experience.actions import kind_of
-from ufo_experience.controls import bare, role_of
+from ufo_experience.controls import bare
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.pairing import abbreviates
 from ufo_experience.procedure.screen import Control, read_screen
-from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, Target
+from ufo_experience.procedure.steps import ProcedureStep, Target
 from ufo_experience.request import holds
 from ufo_experience.schema import Control as NamedControl
 from ufo_experience.schema import Step
@@ -69,18 +69,27 @@ class Act:
         return cls(answer["function"], target_of(found[0]), parameters)
 
     @property
+    def alone(self) -> ProcedureStep:
+        """The action as a step of no way."""
+        return ProcedureStep(1, self.action, kind_of(self.action), self.target, self.parameters)
+
+    @property
     def text(self) -> str:
         """What is typed or chosen; "" when nothing is."""
-        return next((str(value) for key, value in self.parameters.items() if key in TEXT_KEYS), "")
+        return self.alone.text
 
 
 @dataclass(frozen=True)
 class Stop:
-    """Why there is no next step. For `needs_consent`, `act` is what consent is needed for."""
+    """Why there is no next step. For `needs_consent`, `act` is what consent is needed for.
+
+    With `in_view` the control, or one like it, is there.
+    """
 
     reason: Reason
     detail: str
     act: Act | None = None
+    in_view: bool = field(default=False, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.detail}"
@@ -101,10 +110,8 @@ def target_of(control: Control) -> Target:
 def needs_consent(action: str, name: str, type: str = "", parameters: Mapping[str, Any] | None = None) -> bool:
     """True when a person should be asked before an action: what it does to such a control is hard to take back."""
     control = NamedControl.model_construct(name=name, type=type)  # of a screen or an agent: nothing of it is kept
-    step = Step.model_construct(
-        step_number=1, action_type=action, target_control=control, parameters=dict(parameters or {})
-    )
-    return asks_first(step)
+    given = dict(parameters or {})
+    return asks_first(Step.model_construct(step_number=1, action_type=action, target_control=control, parameters=given))
 
 
 def is_item_of(value: str, name: str, within: str = "") -> bool:
@@ -116,13 +123,11 @@ def carries_out(step: ProcedureStep, act: Act) -> bool:
     """True when an action does what a step of a way says, or says itself that it stands in for it."""
     if act.step is step:
         return True
-    if kind_of(act.action) != step.kind:
+    other = act.alone
+    if other.kind != step.kind or (step.role and other.role and step.role != other.role):
         return False
-    names = {bare(one.name) if one else "" for one in (step.target, act.target)}
-    is_any = act.step == step or (bool(step.missing) and step.target is not None and not step.target.name)
+    same = bare(step.name) == bare(other.name) or act.step == step
+    same |= bool(step.missing) and step.target is not None and not step.name
     if step.item_of and act.target is not None:
-        is_any = is_any or is_item_of(step.item_of, act.target.name, act.target.within)
-    roles = {step.role, role_of(act.target.type) if act.target else ""} - {""}
-    if len(roles) > 1 or (len(names) > 1 and not is_any):
-        return False
-    return step.kind not in ("type", "select") or bool(step.missing) or act.text == step.text
+        same |= is_item_of(step.item_of, act.target.name, act.target.within)
+    return same and (step.kind not in ("type", "select") or bool(step.missing) or act.text == step.text)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 from ufo_experience.controls import bare
 from ufo_experience.procedure.acts import needs_consent
 from ufo_experience.procedure.pairing import AUXILIARIES, SMALL, abbreviates, beside_values, says, stems_of
 from ufo_experience.procedure.runs import Agreed
-from ufo_experience.procedure.steps import TEXT_KEYS, LookedUp, ProcedureStep, Source, Target, texts_of
+from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, texts_of
 from ufo_experience.procedure.values import Values
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.slot_types import slot_type
@@ -37,14 +37,12 @@ _QUOTES = " '\"‘’“”„«»:"
 _OPEN = {"name": "which one", "within": "in which row", "option": "which option"}
 
 
-@dataclass(frozen=True)
-class _Unexplained:
+class _Unexplained(NamedTuple):
     """A text of a step that belongs to the task or to the application, which is to be found out."""
 
     place: int
     what: Literal["name", "within", "option"]
     text: str
-    value: str = ""  # the old value it serves
     is_item: bool = True  # False where the record does not say what kind of control it is
 
 
@@ -60,27 +58,30 @@ class Binding:
         for bind in (self._texts, self._label, self._row, self._item):
             self._steps = [bind(place, step) for place, step in enumerate(self._steps)]
         self._settle()
-        self.steps = tuple(self._unless_unasked(step) for step in self._steps)
+        self.steps = tuple(map(self._unless_unasked, self._steps))
 
     # ---- what is typed and chosen
 
     def _texts(self, place: int, step: ProcedureStep) -> ProcedureStep:
         """A step with its parameters bound."""
-        agreed = self._agreed[place]
-        if agreed.constant and PLACEHOLDER.fullmatch(step.text.strip()):
-            step = replace(step, parameters=_with_text(step.parameters, agreed.constant))
+        if (constant := self._agreed[place].constant) and PLACEHOLDER.fullmatch(step.text.strip()):
+            step = step.with_text(constant)
         missing: list[str] = []
-        parameters = {key: self._bound(value, missing) for key, value in step.parameters.items()}
-        if step.kind == "open" and not self._is_told(parameters):
-            return replace(step, parameters={}, missing=("the address",), value_from="open")
+        bound = replace(step, parameters={key: self._bound(one, missing) for key, one in step.parameters.items()})
+        if step.seen:
+            number = int(step.seen.key or 0)
+            bound = replace(bound, seen=replace(step.seen, key=self._values.numbered(abs(number)), before=number < 0))
+        if step.kind == "open" and not self._is_told(bound.parameters):
+            return replace(bound.lacks("the address"), parameters={}, value_from="open")
         if step.kind == "other":
-            texts = {key: value for key, value in parameters.items() if isinstance(value, str) and value}
-            missing += [key for key, value in texts.items() if not (self._is_told(value) or _LABEL.fullmatch(value))]
-        source = self._source(step, parameters, missing)
-        step = replace(step, parameters=parameters, missing=(*step.missing, *dict.fromkeys(missing)), value_from=source)
-        if step.kind == "select" and source == "constant" and not self._approved:
-            self._unexplained.append(_Unexplained(place, "option", step.text))
-        return replace(step, seen=self._where_seen(step.seen)) if step.seen else step
+            texts = {key: text for key, text in bound.parameters.items() if isinstance(text, str) and text}
+            missing += [key for key, text in texts.items() if not (self._is_told(text) or _LABEL.fullmatch(text))]
+        elif step.kind in ("type", "select") and not step.parameters.keys().isdisjoint(TEXT_KEYS):
+            is_new = bound.text != step.text or holds(self._values.new.text, bound.text)
+            bound = replace(bound, value_from="open" if missing else "task" if is_new else "constant")
+            if step.kind == "select" and bound.value_from == "constant" and not self._approved:
+                self._unexplained.append(_Unexplained(place, "option", step.text))
+        return bound.lacks(*missing)
 
     def _bound(self, value: Any, missing: list[str]) -> Any:
         if isinstance(value, Mapping):
@@ -93,21 +94,9 @@ class Binding:
         missing += open_
         return now
 
-    def _source(self, step: ProcedureStep, parameters: Mapping[str, Any], missing: Sequence[str]) -> Source:
-        if step.kind not in ("type", "select") or not any(key in parameters for key in TEXT_KEYS):
-            return ""
-        if missing:
-            return "open"
-        now = next(str(parameters[key]) for key in TEXT_KEYS if key in parameters)
-        return "task" if now != step.text or holds(self._values.new.text, now) else "constant"
-
     def _is_told(self, value: Any) -> bool:
         """True for an address or a command that the task says, or that a person approved with the record."""
         return self._approved or all(one in self._values.new.text for one in texts_of(value))
-
-    def _where_seen(self, seen: LookedUp) -> LookedUp:
-        number = int(seen.key) if seen.key else 0
-        return replace(seen, key=self._values.numbered(abs(number)), before=number < 0)
 
     # ---- labels, rows and items
 
@@ -115,59 +104,53 @@ class Binding:
         """A step on a control of the application's own, with the values of the task in its label."""
         if step.target is None or not step.is_own:
             return step
-        fill = self._values.label if step.role in _PRESSED else self._values.fill
-        name, missing = fill(step.target.name)
-        if missing:
-            return replace(_without(step, "name"), missing=(*step.missing, _OPEN["name"]))
-        return replace(step, target=replace(step.target, name=name))
+        name, missing = (self._values.label if step.role in _PRESSED else self._values.fill)(step.name)
+        return _left_open(step, "name") if missing else step.aimed_at(name=name)
 
     def _row(self, place: int, step: ProcedureStep) -> ProcedureStep:
         """A step with the row, group or dialog around its control bound."""
-        target = step.target
-        if target is None or not target.within:
+        if step.target is None or not step.target.within:
             return step
-        anywhere = replace(step, target=replace(target, within=""))
-        within, missing = self._values.fill(target.within)
-        if first := self._values.first_in(target.within):
-            return replace(anywhere, row_of=first)
+        within, missing = self._values.fill(step.target.within)
+        if first := self._values.first_in(step.target.within):
+            return replace(step.aimed_at(within=""), row_of=first)
         if missing:
-            return replace(anywhere, missing=(*step.missing, _OPEN["within"]))
-        if not step.is_own and bare(within).startswith(bare(target.name)):
-            return anywhere  # the row is called by the item itself
-        if _LABEL.fullmatch(within) or self._is_said(within) or _is_landmark(within, _REGIONS):
+            return _left_open(step, "within")
+        by_itself = not step.is_own and bare(within).startswith(bare(step.name))
+        in_dialog = step.around is not None and step.around.dialog  # a dialog holds no row of data
+        if not by_itself and (_LABEL.fullmatch(within) or self._is_said(within) or _is_landmark(within, _REGIONS)):
             return step
-        if step.around is not None and step.around.dialog:
-            return anywhere  # what the dialog asks; a dialog holds no row of data
+        if by_itself or in_dialog:
+            return step.aimed_at(within="")
         self._unexplained.append(_Unexplained(place, "within", within))
         return step
 
     def _item(self, place: int, step: ProcedureStep) -> ProcedureStep:
         """A step on an item that holds a value of the task; any other waits until all values are served."""
-        target = step.target
-        if target is None or step.is_own:
+        if step.target is None or step.is_own:
             return step
-        name, missing = self._values.fill(target.name)
-        first = self._values.first_in(target.name)
-        if missing and not first:
-            return replace(_without(step, "name"), missing=(*step.missing, _OPEN["name"]))
+        old = step.name
+        name, missing = self._values.fill(old)
+        first = self._values.first_in(old)
+        whole = bare(old) in self._values.all or PLACEHOLDER.fullmatch(old.strip())
+        if first and (whole or (not missing and _is_labelled(name, first))):
+            asks = step.ask_first and needs_consent(step.action, name, step.role)
+            return replace(step.aimed_at(name=name), ask_first=asks)
         if first:
-            whole = bare(target.name) in self._values.all or PLACEHOLDER.fullmatch(target.name.strip())
-            if whole or (not missing and _is_labelled(name, first)):
-                asks = step.ask_first and needs_consent(step.action, name, step.role)
-                return replace(step, target=replace(target, name=name), ask_first=asks)
-            return replace(step, target=replace(target, name=first), item_of=first)
-        if step.row_of and step.role and not self._agreed[place].confirmed and not _LABEL.fullmatch(target.name):
-            return replace(step, item_of=step.row_of, row_of="", target=replace(target, name=""))
-        if not self._is_explained(place, step, target):
-            self._unexplained.append(_Unexplained(place, "name", target.name, is_item=bool(step.role)))
+            return replace(step.aimed_at(name=first), item_of=first)
+        if missing:
+            return _left_open(step, "name")
+        if step.row_of and step.role and not self._agreed[place].confirmed and not _LABEL.fullmatch(old):
+            return replace(step.aimed_at(name=""), item_of=step.row_of, row_of="")
+        if not self._is_explained(step, self._agreed[place]):
+            self._unexplained.append(_Unexplained(place, "name", old, bool(step.role)))
         return step
 
-    def _is_explained(self, place: int, step: ProcedureStep, target: Target) -> bool:
+    def _is_explained(self, step: ProcedureStep, agreed: Agreed) -> bool:
         """True for an item that words of the request, its place or other runs explain: it leads there in any task."""
-        agreed = self._agreed[place]
-        if self._approved or _is_landmark(target.within):
+        if self._approved or (step.target and _is_landmark(step.target.within, _LANDMARKS)):
             return True
-        return step.role not in _ROWS and not agreed.varies and (agreed.confirmed or self._is_said(target.name))
+        return step.role not in _ROWS and not agreed.varies and (agreed.confirmed or self._is_said(step.name))
 
     def _is_said(self, name: str) -> bool:
         """True where words of the request beside its values say at least half of a name."""
@@ -178,27 +161,23 @@ class Binding:
 
     def _settle(self) -> None:
         """Give each value that is not served yet to the text that nothing else explains; the rest is fixed or open."""
-        found = _matched(self._unexplained, self._values.unserved)
-        for one in found:
-            self._values.served.add(one.value)
-            self._serve(one)
+        served = _matched(self._unexplained, self._values.unserved)
+        self._values.served |= set(served.values())
         all_are_served = not any(map(_may_be_a_name, self._values.unserved))
-        places = {(one.place, one.what) for one in found}
         for one in self._unexplained:
-            may_be_fixed = all_are_served or not one.is_item
-            if (one.place, one.what) not in places and not (may_be_fixed and self._is_fixed(one)):
-                self._leave_open(one)
-
-    def _serve(self, one: _Unexplained) -> None:
-        """Bind a text to the value that stands for the one it bore."""
-        new = self._values.pairing.values.get(one.value)
-        is_same_option = new is not None and one.what == "option" and new.casefold() == one.value
-        if new is None or (is_same_option and not self._is_fixed(one)):
-            self._leave_open(one)
-        elif new.casefold() != one.value:
-            step = _without(self._steps[one.place], one.what)
-            bound = replace(step, row_of=new) if one.what == "within" else replace(step, item_of=new)
-            self._steps[one.place] = bound
+            step, fixed = self._steps[one.place], self._is_fixed(one)
+            new = self._values.new_of.get(served.get(one, ""), "")
+            if new and new.casefold() != served[one]:
+                left = _without(step, one.what)
+                bound = replace(left, row_of=new) if one.what == "within" else replace(left, item_of=new)
+                self._steps[one.place] = bound
+            elif new and (fixed or one.what != "option"):
+                continue  # the same again
+            elif one in served or not fixed or (one.is_item and not all_are_served):
+                # the only one of its name in view is found without the row it stood in
+                alone = step.around is not None and step.around.equals == 1 and not step.ask_first
+                drop = _without if one.what == "within" and alone else _left_open
+                self._steps[one.place] = drop(step, one.what)
 
     def _is_fixed(self, one: _Unexplained) -> bool:
         """True for what reads like a label of the application's own; what stands in a row never is one."""
@@ -208,49 +187,42 @@ class Binding:
         is_link = one.what == "name" and step.role == "hyperlink" and bool(self._values.all)
         return agreed.confirmed or is_link or _LABEL.fullmatch(one.text) is not None
 
-    def _leave_open(self, one: _Unexplained) -> None:
-        step = self._steps[one.place]
-        left = _without(step, one.what)
-        if one.what == "within" and not step.ask_first and step.around is not None and step.around.equals == 1:
-            self._steps[one.place] = left  # the only one of its name in view: where it stood tells nothing more
-        else:
-            self._steps[one.place] = replace(left, missing=(*step.missing, _OPEN[one.what]))
-
     def _unless_unasked(self, step: ProcedureStep) -> ProcedureStep:
         """A choice of which only the old request speaks is open, where the new one says nothing in its place."""
-        pairing, target = self._values.pairing, step.target
+        pairing = self._values.pairing
         longer = pairing.alike and (pairing.words or pairing.added)
-        if longer or target is None or not (step.kind in ("type", "select") or step.role in _CHOSEN):
+        if longer or step.target is None or not (step.kind in ("type", "select") or step.role in _CHOSEN):
             return step
-        said, own = stems_of(self._values.new.text), stems_of(target.name)
+        said, own = stems_of(self._values.new.text), stems_of(step.name)
         dropped = stems_of(" ".join(word for word in pairing.dropped if not says(word, said)))
         rest = own - said - AUXILIARIES
         only_before = own & dropped if pairing.alike else rest and rest <= dropped
-        return replace(step, missing=(*step.missing, "asked for this time?")) if only_before else step
+        return step.lacks("asked for this time?") if only_before else step
 
     # ---- what no step serves
 
     @property
     def uncovered(self) -> tuple[str, ...]:
         """The words of the new request that no step serves."""
-        pairing = self._values.pairing
+        values, pairing = self._values, self._values.pairing
         told = " ".join(text for step in self.steps for text in _texts_told(step))
-        values = [new for old, new in pairing.values.items() if old in self._values.unserved and new.casefold() != old]
-        values += [new for new in pairing.added if not holds(told, new)]
-        said = stems_of(f"{beside_values(self._values.old)} {told}")
+        unserved = [values.new_of[old] for old in values.unserved if old in values.new_of]
+        open_ = [new for new in unserved if new.casefold() not in values.unserved]
+        open_ += [new for new in pairing.added if not holds(told, new)]
+        said = stems_of(f"{beside_values(values.old)} {told}")
         words = [word for word in pairing.words if not says(word, said)]
-        words = _telling(words) if pairing.alike else self._of_other_deeds(words, values)
-        return tuple(dict.fromkeys([*values, *words]))
+        words = _telling(words) if pairing.alike else self._of_other_deeds(words, open_)
+        return tuple(dict.fromkeys([*open_, *words]))
 
     def _of_other_deeds(self, words: Sequence[str], values: Sequence[str]) -> list[str]:
         """Of a request in other words those of a part of it that says little else: "… and notify her"."""
         unsaid = {word.casefold() for word in (*words, *values)}
-        parts = [
-            [word for word in _WORDS.findall(part) if word.casefold() not in SMALL]
-            for part in _AND.split(self._values.new.text)
-        ]
-        other = [part for part in parts if part and 2 * sum(one.casefold() in unsaid for one in part) >= len(part)]
-        return [word for part in other for word in _telling([one for one in part if one.casefold() in unsaid])]
+        found: list[str] = []
+        for part in _AND.split(self._values.new.text):
+            said = [word for word in _WORDS.findall(part) if word.casefold() not in SMALL]
+            new = [word for word in said if word.casefold() in unsaid]
+            found += _telling(new) if said and 2 * len(new) >= len(said) else []
+        return found
 
 
 def _telling(words: list[str]) -> list[str]:
@@ -267,46 +239,37 @@ def _is_labelled(name: str, value: str) -> bool:
     """True for a value behind words of the application's own, as in "Delete 'Film night'"; not for "Dr Tom Kent"."""
     before, _, after = name.partition(value)
     words = before.rstrip(_QUOTES)
-    return (
-        _LABEL.fullmatch(words) is not None and (" " in words or before[-1] in _QUOTES[1:]) and not after.strip(_QUOTES)
-    )
+    is_apart = " " in words or before[-1:] in _QUOTES[1:]
+    return _LABEL.fullmatch(words) is not None and is_apart and not after.strip(_QUOTES)
 
 
-def _is_landmark(within: str, landmarks: Collection[str] = _LANDMARKS) -> bool:
+def _is_landmark(within: str, landmarks: Collection[str]) -> bool:
     return not set(landmarks).isdisjoint(re.findall(r"\w+", within.casefold().replace("tool bar", "toolbar")))
 
 
 def _without(step: ProcedureStep, what: str) -> ProcedureStep:
     """A step without its name, its row or its option."""
-    if what == "option":
-        return replace(step, value_from="open", parameters=_with_text(step.parameters, ""))
-    target = step.target and replace(step.target, **{what: ""})
-    return replace(step, target=target)
+    return replace(step.with_text(""), value_from="open") if what == "option" else step.aimed_at(**{what: ""})
 
 
-def _with_text(parameters: Mapping[str, Any], text: str) -> dict[str, Any]:
-    return {key: text if key in TEXT_KEYS else value for key, value in parameters.items()}
+def _left_open(step: ProcedureStep, what: str) -> ProcedureStep:
+    return _without(step, what).lacks(_OPEN[what])
 
 
 def _texts_told(step: ProcedureStep) -> Iterable[str]:
-    if step.target is not None:
-        yield step.target.name
-        yield step.target.within
-    yield from (step.item_of, step.row_of)
-    yield from texts_of(step.parameters)
+    return (step.name, step.target.within if step.target else "", step.item_of, step.row_of, *texts_of(step.parameters))
 
 
-def _matched(unexplained: Sequence[_Unexplained], values: Sequence[str]) -> list[_Unexplained]:
-    """The texts that serve a value: by their name, or as the only one left for the only one left."""
-    found: list[_Unexplained] = []
+def _matched(unexplained: Sequence[_Unexplained], values: Sequence[str]) -> dict[_Unexplained, str]:
+    """Which texts serve which value: by their name, or as the only one left for the only one left."""
+    found: dict[_Unexplained, str] = {}
     for value in values:
         named = [one for one in unexplained if abbreviates(value, one.text)]
         if len({one.text for one in named}) == 1:
-            found += [replace(one, value=value) for one in named]
-    done = {one.text for one in found}
-    rest = [value for value in values if value not in {one.value for one in found} and _may_be_a_name(value)]
-    left = [one for one in unexplained if one.text not in done]
+            found |= dict.fromkeys(named, value)
+    rest = [value for value in values if value not in found.values() and _may_be_a_name(value)]
+    left = [one for one in unexplained if one not in found]
     others = [one for one in left if not _LABEL.fullmatch(one.text)] or [one for one in left if one.is_item]
     if len(rest) == 1 and len({one.text for one in others}) == 1:
-        found += [replace(one, value=rest[0]) for one in others]
+        found |= dict.fromkeys(others, rest[0])
     return found

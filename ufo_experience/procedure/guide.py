@@ -18,14 +18,14 @@ from itertools import takewhile
 from typing import Any, Literal
 
 from ufo_experience.actions import kind_of
-from ufo_experience.controls import bare, role_of
+from ufo_experience.controls import bare
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, target_of
-from ufo_experience.procedure.looking import called, named_in_task, option_meant, read_value, where_seen
-from ufo_experience.procedure.matching import Miss, check_action, effect_is_there, find, find_application, stood_beside
+from ufo_experience.procedure.looking import named_in_task, option_meant, read_value, where_seen
+from ufo_experience.procedure.matching import check_action, effect_is_there, find, find_application, stood_beside
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.screen import Control, Screen, read_screen
-from ufo_experience.procedure.steps import STAYS, TEXT_KEYS, ProcedureStep, Target
+from ufo_experience.procedure.steps import STAYS, ProcedureStep, with_text
 from ufo_experience.request import holds
 from ufo_experience.schema import expect
 
@@ -45,8 +45,10 @@ RESUMED = "The way was left; it goes on here."
 class Guide:
     """Walks along one procedure. Made for one task, used by one thread.
 
-    `sure` is False from the first check that fails until the agent itself has taken a step of the way, or the guide's
-    own next step was carried out. More than `max_detours` failed checks, or `max_looks` in a row, and it gives up.
+    `place` is how many steps of the way are behind. `sure` is False from the first check that fails until the agent
+    itself has taken a step of the way, or the guide's own next step was carried out. More than `max_detours` failed
+    checks, or `max_looks` in a row, and it gives up. `uncovered` are words of the task that no step serves, and nothing
+    the agent did since.
     """
 
     def __init__(self, procedure: Procedure, *, max_detours: int = MAX_DETOURS, max_looks: int = MAX_LOOKS) -> None:
@@ -59,38 +61,25 @@ class Guide:
             raise UsageError("max_detours is at least 0 and max_looks at least 1")
         self.procedure = procedure
         self.sure = True
-        self.detours = 0
-        self.stopped: Stop | None = None  # why the last `ahead` was empty
+        self.place = self.detours = 0
+        self.uncovered = procedure.uncovered
         self._max_detours, self._max_looks = max_detours, max_looks
-        self._steps = procedure.steps
-        if procedure.parts_at is not None:
-            self._steps = tuple(one for one in self._steps if one.number < procedure.parts_at)
-        self._known = frozenset(bare(one.target.name) for one in self._steps if one.target and one.target.name)
-        self._at = self._looks = 0
-        self._failed: dict[int, int] = {}
-        self._uncovered = list(procedure.uncovered)
+        end = procedure.parts_at or len(procedure.steps) + 1
+        self._steps = [one for one in procedure.steps if one.number < end]
+        self._known = frozenset(bare(one.name) for one in self._steps if one.name)
+        self._looks = self._failures = 0  # at this place
+        self._given_up = ""
+        self._missing = False  # nothing in view was the control of the next step
         self._strayed = False  # the agent did something else since the last step of the way
         self._resumed = False
-        self._read: dict[int, str] = {}  # values of open slots, read off the screen
+        self._stood_in = False  # it acted on another control of the kind that was missing
         self._left_out: list[int] = []  # steps that were passed over by one that was done
-        self._missed: Miss | None = None
-        self._stood_in = -1  # the place of a step that was missing when the agent acted on another control of its kind
-        self._given_up = ""
-
-    @property
-    def place(self) -> int:
-        """How many steps of the way are behind."""
-        return self._at
-
-    @property
-    def remaining(self) -> int:
-        """How many steps of the way are left."""
-        return len(self._steps) - self._at
+        self._read: dict[int, str] = {}  # values of open slots, read off the screen
 
     @property
     def due(self) -> Act | None:
         """The next step of the way, whether or not its control is in view; None at the end."""
-        return self._act(self._at, None) if self._at < len(self._steps) else None
+        return self._act(self.place, None) if self._next else None
 
     @property
     def gave_up(self) -> bool:
@@ -98,20 +87,16 @@ class Guide:
         return bool(self._given_up)
 
     @property
-    def uncovered(self) -> tuple[str, ...]:
-        """Words of the task that no step serves, and nothing the agent did since."""
-        return tuple(self._uncovered)
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """What to know of the way from here on, beside its steps."""
-        waits = next((one for one in self._steps[self._at :] if one.missing and not one.can_be_filled), None)
-        hidden = sum(not one.readable for one in self._steps[self._at :])
+        left = self._steps[self.place :]
+        waits = next((one for one in left if one.missing and not one.can_be_filled), None)
+        hidden = sum(not one.readable for one in left)
         told = {
             REWORDED: self.procedure.reworded,
             RESUMED: self._resumed,
-            f"No step does this, do it before what is asked for first: {', '.join(self._uncovered)}.": self._uncovered,
-            f"The way goes on: {self.remaining} steps.": self.remaining > 1,
+            f"No step does this, do it before what is asked for first: {', '.join(self.uncovered)}.": self.uncovered,
+            f"The way goes on: {len(left)} steps.": len(left) > 1,
             f"Step {waits.number} is yours to decide: {', '.join(waits.missing)}." if waits else "": waits,
             f"{hidden} names are hidden.": hidden,
             self.procedure.parts: self.procedure.parts,
@@ -132,8 +117,6 @@ class Guide:
             application: the one in front, where that is known.
             consent: a person has allowed the step that was asked for.
         """
-        if self._given_up:
-            return Stop("gave_up", self._given_up)
         return self._look(self._observed(controls), application, consent)
 
     def ahead(
@@ -143,18 +126,17 @@ class Guide:
         filled in (`Act.fill`), and what should be asked for is said (`Act.confirm`).
 
         Only the first is checked against the screen, and what follows on the same screen; a target of a later screen
-        has no `id` yet. Empty when there is no next step; `stopped` then says why. `notes` say what it does not.
+        has no `id` yet. Empty when there is no next step: `next` says why. `notes` say what it does not.
         """
         screen = self._observed(controls)
-        first = Stop("gave_up", self._given_up) if self._given_up else self._look(screen, application, True, fill=True)
-        self.stopped = first if isinstance(first, Stop) else None
+        first = self._look(screen, application, True, fill=True)
         if isinstance(first, Stop) or limit < 1:
             return ()
         acts = [first]
-        begun = self._at if self._leads_home(first) else self._at + 1
-        for place, step in enumerate(self._steps[begun:], start=begun):
-            open_ = (step.missing and not step.can_be_filled) or not step.readable
-            if len(acts) >= limit or open_ or (step.ask_first and self._uncovered):
+        for place in range(self.place + (not self._leads_home(first)), len(self._steps)):
+            step = self._steps[place]
+            is_open = (step.missing and not step.can_be_filled) or not step.readable
+            if len(acts) >= limit or is_open or (step.ask_first and self.uncovered):
                 break
             stays = all(kind_of(one.action) in STAYS for one in acts)
             found = self._check(place, screen, application) if stays else None
@@ -178,28 +160,26 @@ class Guide:
         step = self._steps[place]
         if step.value_from == "open" and (not act.text or _MARK.fullmatch(act.text)):
             if place not in self._read:
-                return Stop("unbound_slot", f"put the value in place of {act.text}{self._where(place)}")
-            act = replace(act, parameters=self._parameters(place))
+                return Stop("unbound_slot", f"put the value in place of {act.text}{self._where(step)}")
+            act = replace(act, parameters=with_text(step.parameters, self._read[place]))
         found = self._check(place, screen, application)
+        if isinstance(found, Stop):
+            return found
         if found is True:
             self.note(act)
             return Stop("done", "what it brings about is there already")
-        if isinstance(found, Miss):
-            return Stop(found.reason, found.detail)
         ready = replace(act, target=target_of(found)) if found is not None else act
         return for_a_person(ready) if step.ask_first and not consent else ready
 
     def is_there(self, act: Act, controls: Screen | Iterable[Any]) -> bool:
-        """True when the next step only leads somewhere, and what the step after it acts on is in view."""
-        step = self._steps[self._at] if self._at + 1 < len(self._steps) else None
-        if step is None or act.step is not step or step.ask_first or step.role not in _LEADS:
-            return False
-        return isinstance(self._find(self._at + 1, self._observed(controls)), Control)
+        """True when the next step only leads somewhere, and what a step after it acts on is in view."""
+        return act.step is self._next and self._passed_over(self._observed(controls)) is not None
 
     def agrees(self, acts: Sequence[Act]) -> int:
         """How many of `acts`, from the first on, are the next steps of the way, or bring its application in front."""
-        home = [act for act in acts[:1] if self._leads_home(act) and self._is_home(act)]
-        both = zip(self._steps[self._at :], acts[len(home) :], strict=False)
+        home = [act for act in acts[:1] if self._leads_home(act) and act.target and self._next]
+        home = [act for act in home if bare(act.alone.name) == bare(self._steps[self.place].application)]
+        both = zip(self._steps[self.place :], acts[len(home) :], strict=False)
         return len(home) + sum(1 for _ in takewhile(lambda one: carries_out(*one), both))
 
     def resume(self, controls: Screen | Iterable[Any], *, application: str | None = None) -> bool:
@@ -211,9 +191,9 @@ class Guide:
         whose control is still in view.
         """
         screen = read_screen(controls)
-        if self._given_up or not (self._strayed or self._at == len(self._steps)):
+        if self._given_up or (self._next and not self._strayed):
             return False
-        place = self._found_again(screen, application)
+        place = next((one for one in self._to_go_on_from(screen, application)), None)
         if place is None:
             return False
         self._go_on(place)
@@ -231,214 +211,187 @@ class Guide:
             return
         place = self._place_of(act)
         if ok:
-            said = f"{act.target.name if act.target else ''} {act.text}"
-            self._uncovered = [one for one in self._uncovered if not holds(said, one)]
+            said = f"{act.alone.name} {act.text}"
+            self.uncovered = tuple(one for one in self.uncovered if not holds(said, one))
         if ok and place is not None:
-            self._left_out += range(self._at, place)
+            self._left_out += range(self.place, place)
             self._go_on(place + 1)
         elif ok:
             self._strayed = True
-            self._take_for_stand_in(act)
-        elif place is not None and place == self._at:
-            self._failed[place] = self._failed.get(place, 0) + 1
+            self._stood_in = self._stood_in or self._stands_in(act)
+        elif place is not None and place == self.place:
+            self._failures += 1
             self._lose_the_way(f"step {place + 1} was tried and failed")
-            if self._failed[place] > 1:
+            if self._failures > 1:
                 self._given_up = f"step {place + 1} failed twice"
 
-    # ---- within
+    # ---- what the screen tells
 
-    def _go_on(self, place: int) -> None:
-        self._at, self._looks, self.sure, self._missed, self._strayed = place, 0, True, None, False
-        self._resumed = False
+    @property
+    def _next(self) -> ProcedureStep | None:
+        return self._steps[self.place] if self.place < len(self._steps) else None
 
     def _observed(self, controls: Screen | Iterable[Any]) -> Screen:
         """The screen, off which values were read that the run of the way had looked up there, or that it tells."""
         screen = read_screen(controls)
-        for place, step in enumerate(self._steps[self._at :], start=self._at):
-            seen = step.seen if place not in self._read else None
-            if seen is not None and seen.place <= self._at and (value := read_value(seen, screen)):
+        for place in range(self.place, len(self._steps)):
+            seen = self._steps[place].seen if place not in self._read else None
+            if seen is not None and seen.place <= self.place and (value := read_value(seen, screen)):
                 self._read[place] = value
-        if self._at < len(self._steps) and self._at not in self._read:
-            self._told_by(self._steps[self._at], screen)
+        if self._next and self.place not in self._read:
+            self._told_by(self._next, screen)
         return screen
 
     def _told_by(self, step: ProcedureStep, screen: Screen) -> None:
-        """Settle what the next step means where the words of the task leave it open and the screen does not."""
+        """Settle which option or item the next step means where the words of the task leave it open."""
         if step.kind == "select":
-            self._choose_by(step, screen)
-        elif not step.missing:
-            return
-        elif step.kind == "click" and step.role and not step.role.endswith("button"):
+            control = self._find(self.place, screen)
+            offered = control.options if isinstance(control, Control) else ()
+            option = "" if step.text in offered else option_meant(offered, self.procedure.request, step.item_of)
+            if option and step.value_from == "open":
+                self._read[self.place] = option
+            elif option:
+                self._steps[self.place] = step.with_text(option)
+        elif step.missing and step.kind == "click" and not step.role.endswith("button"):
             meant = named_in_task(step, screen, self.procedure.request, self._known)
             if meant is not None:
-                self._steps = (*self._steps[: self._at], called(step, meant), *self._steps[self._at + 1 :])
-                self._uncovered = [one for one in self._uncovered if bare(one) not in meant.bare]
+                self._steps[self.place] = replace(step.aimed_at(name=meant.name), missing=(), readable=True)
+                self.uncovered = tuple(one for one in self.uncovered if bare(one) not in meant.bare)
 
-    def _choose_by(self, step: ProcedureStep, screen: Screen) -> None:
-        """Take the option that the task means, where the one that was told is not offered."""
-        control = self._find(self._at, screen)
-        offered = control.options if isinstance(control, Control) else ()
-        if not offered or step.text in offered:
-            return
-        option = option_meant(offered, self.procedure.request, step.item_of)
-        if option and step.value_from != "open":
-            parameters = {key: option if key in TEXT_KEYS else value for key, value in step.parameters.items()}
-            now = replace(step, parameters=parameters)
-            self._steps = (*self._steps[: self._at], now, *self._steps[self._at + 1 :])
-        elif option:
-            self._read[self._at] = option
-
-    def _parameters(self, place: int) -> dict[str, Any]:
-        """What a step is done with: the value of an open slot once it was read, until then the name of its field."""
-        step = self._steps[place]
-        if step.value_from != "open" or step.target is None:
-            return dict(step.parameters)
-        value = self._read.get(place, f"‹{step.target.name}›")
-        return {key: value if key in TEXT_KEYS else given for key, given in step.parameters.items()}
-
-    def _where(self, place: int) -> str:
-        seen = self._steps[place].seen
-        return f": it was seen {where_seen(seen, self._steps)}" if seen is not None else ""
-
-    def _look(self, screen: Screen, application: str | None, consent: bool, *, fill: bool = False) -> Act | Stop:
-        while self._at < len(self._steps):
-            step = self._steps[self._at]
-            if step.kind == "open" and step.missing and (passed := self._passed_over(screen)) is not None:
-                self._at = passed
-                continue
-            stop = self._held_back(step, fill and step.can_be_filled, consent and not fill)
-            if stop is not None:
-                return stop
-            home = self._way_home(step, screen, application)
-            if home is not None:
-                return home
-            checked = self._check(self._at, screen, application)
-            if checked is True:
-                self._at += 1
-            elif isinstance(checked, Miss):
-                passed = None if checked.in_view else self._passed_over(screen)
-                if passed is None:
-                    return self._doubt(checked)
-                self._at = passed
-            else:
-                self._looks = 0
-                act = self._act(self._at, checked)
-                return act if consent or not act.confirm else for_a_person(act)
-        return self._at_the_end()
-
-    def _held_back(self, step: ProcedureStep, may_be_filled: bool, consent: bool) -> Stop | None:
-        """Why a step is not taken whatever is on the screen: something in it is open, or not all is done before it."""
-        is_open = bool(step.missing) or (step.kind == "select" and step.value_from == "open")
-        if is_open and self._at not in self._read and not may_be_filled:
-            what = ", ".join(step.missing) or f"the option of {step.item_of}"
-            return Stop(
-                "unbound_slot", f"step {step.number} needs {what}, which the task does not give{self._where(self._at)}"
-            )
-        if step.ask_first and self._uncovered and not consent:
-            return self._not_covered()
-        return None
-
-    def _not_covered(self) -> Stop:
-        return Stop("not_covered", f"no step of the way serves {', '.join(map(repr, self._uncovered))}")
-
-    def _at_the_end(self) -> Stop:
-        if self.procedure.parts:
-            self.sure = False
-            return Stop("ways_part", self.procedure.parts)
-        if self._uncovered:
-            return self._not_covered()
-        return Stop("done", f"all {len(self._steps)} steps of the way are behind")
-
-    def _act(self, place: int, control: Control | None) -> Act:
-        step = self._steps[place]
-        target = step.target if control is None else target_of(control)
-        is_open = step.value_from == "open" and place not in self._read
-        read = is_open and step.seen is not None and step.seen.can_be_read and step.seen.place > self._at
-        seen = where_seen(step.seen, self._steps) if is_open and step.seen is not None else ""
-        fill = is_open and not read
-        return Act(step.action, target, self._parameters(place), step.ask_first, fill, read, seen, step)
-
-    def _check(self, place: int, screen: Screen, application: str | None) -> Control | Miss | Literal[True] | None:
-        """The control to act on (None: the window), True when there is nothing left to do, or a miss."""
+    def _check(self, place: int, screen: Screen, application: str | None) -> Control | Stop | Literal[True] | None:
+        """The control to act on (None: the window), True when there is nothing left to do, or why it cannot be done."""
         step = self._steps[place]
         if step.kind == "switch":
             return find_application(step, screen, application)
         if step.target is None:
             return None
         found = self._find(place, screen)
-        if isinstance(found, Miss):
-            return found
-        return effect_is_there(step, found, self.procedure.request) or found
+        return found if isinstance(found, Stop) else effect_is_there(step, found, self.procedure.request) or found
 
-    def _find(self, place: int, screen: Screen) -> Control | Miss:
+    def _find(self, place: int, screen: Screen) -> Control | Stop:
         step = self._steps[place]
-        known = self._known - {bare(step.target.name)} if step.target else self._known
-        return find(step, screen, known)
+        return find(step, screen, self._known - {bare(step.name)})
+
+    def _is_due(self, place: int, screen: Screen, application: str | None) -> bool:
+        """True when the control of a step is in view and what the step brings about is not."""
+        return self._steps[place].kind != "switch" and isinstance(self._check(place, screen, application), Control)
+
+    # ---- what is told
+
+    def _look(self, screen: Screen, application: str | None, consent: bool, *, fill: bool = False) -> Act | Stop:
+        if self._given_up:
+            return Stop("gave_up", self._given_up)
+        while step := self._next:
+            passed = self._passed_over(screen) if step.kind == "open" and step.missing else None
+            if passed is None:
+                stop = self._held_back(step, fill and step.can_be_filled, consent and not fill)
+                if first := stop or self._way_home(step, screen, application):
+                    return first
+                found = self._check(self.place, screen, application)
+                if found is True:
+                    passed = self.place + 1
+                elif isinstance(found, Stop):
+                    passed = None if found.in_view else self._passed_over(screen)
+                    if passed is None:
+                        return self._doubt(found)
+                else:
+                    self._looks = 0
+                    act = self._act(self.place, found)
+                    return act if consent or not act.confirm else for_a_person(act)
+            self.place = passed
+        if self.procedure.parts:
+            self.sure = False
+            return Stop("ways_part", self.procedure.parts)
+        return self._not_covered() if self.uncovered else Stop("done", f"all {self.place} steps of the way are behind")
+
+    def _held_back(self, step: ProcedureStep, may_be_filled: bool, consent: bool) -> Stop | None:
+        """Why a step is not taken whatever is on the screen: something in it is open, or not all is done before it."""
+        is_open = bool(step.missing) or (step.kind == "select" and step.value_from == "open")
+        if is_open and self.place not in self._read and not may_be_filled:
+            what = ", ".join(step.missing) or f"the option of {step.item_of}"
+            detail = f"step {step.number} needs {what}, which the task does not give{self._where(step)}"
+            return Stop("unbound_slot", detail)
+        return self._not_covered() if step.ask_first and self.uncovered and not consent else None
+
+    def _not_covered(self) -> Stop:
+        return Stop("not_covered", f"no step of the way serves {', '.join(map(repr, self.uncovered))}")
+
+    def _where(self, step: ProcedureStep) -> str:
+        return f": it was seen {where_seen(step.seen, self.procedure.steps)}" if step.seen is not None else ""
+
+    def _act(self, place: int, control: Control | None) -> Act:
+        """What a step is done with: the value of an open slot once it was read, until then the name of its field."""
+        step = self._steps[place]
+        target = step.target if control is None else target_of(control)
+        if step.value_from != "open" or step.target is None:
+            return Act(step.action, target, dict(step.parameters), step.ask_first, step=step)
+        value, is_open = self._read.get(place, f"‹{step.name}›"), place not in self._read
+        read = is_open and step.seen is not None and step.seen.can_be_read and step.seen.place > self.place
+        seen = where_seen(step.seen, self.procedure.steps) if is_open and step.seen is not None else ""
+        parameters = with_text(step.parameters, value)
+        return Act(step.action, target, parameters, step.ask_first, is_open and not read, read, seen, step)
 
     def _way_home(self, step: ProcedureStep, screen: Screen, application: str | None) -> Act | None:
         """The application the step belongs to is open, and another is in front: bring it there."""
         home = screen.applications.get(bare(step.application)) if step.application else None
         if home is None or step.kind == "switch" or (application and bare(application) == home.bare):
             return None
-        return Act("switch_application", Target(home.name, home.type, home.within, home.id), {"text": home.name})
+        return Act("switch_application", target_of(home), {"text": home.name})
 
     def _leads_home(self, act: Act) -> bool:
-        current = self._steps[self._at] if self._at < len(self._steps) else None
-        return kind_of(act.action) == "switch" and current is not None and current.kind != "switch"
+        return kind_of(act.action) == "switch" and self._next is not None and self._next.kind != "switch"
 
-    def _is_home(self, act: Act) -> bool:
-        return act.target is not None and bare(act.target.name) == bare(self._steps[self._at].application)
+    # ---- off the way, and back
 
     def _passed_over(self, screen: Screen) -> int | None:
         """The place of the next step when only steps that lead there lie before it and it is in view already."""
-        for place in range(self._at + 1, min(self._at + _LOOK_AHEAD, len(self._steps))):
-            before = self._steps[place - 1]
-            step = self._steps[place]
-            grave = before.ask_first or before.item_of
-            if before.kind not in _LEADING or grave or step.missing or step.target is None:
+        for place in range(self.place + 1, min(self.place + _LOOK_AHEAD, len(self._steps))):
+            before, step = self._steps[place - 1 : place + 1]
+            if before.kind not in _LEADING or before.ask_first or before.item_of or step.missing or not step.target:
                 return None
-            passed = self._steps[self._at : place]
-            if any(one.around is not None and stood_beside(step, one.around) for one in passed):
+            if any(one.around and stood_beside(step, one.around) for one in self._steps[self.place : place]):
                 return None  # it was in view before a step that is missing, too
             leads = before.kind in ("switch", "open") or before.role in _LEADS or before.optional
-            if not leads and not (screen.dialog and _is_behind(before, screen)):
+            opened = [one.dialog for one in screen.named(before.name)]  # it opened the dialog it is behind now
+            if not leads and (not screen.dialog or not opened or any(opened)):
                 return None
             if isinstance(self._find(place, screen), Control):
                 return place
         return None
 
-    def _found_again(self, screen: Screen, application: str | None) -> int | None:
-        """Where the way goes on from this screen; see `resume`."""
-        if self._at == len(self._steps):
-            return next((one for one in self._left_out if self._is_due(one, screen, application)), None)
-        if self._is_due(self._at, screen, application):
-            return self._at
-        if self._stood_in == self._at < len(self._steps) - 1 and self._is_due(self._at + 1, screen, application):
-            return self._at + 1
+    def _to_go_on_from(self, screen: Screen, application: str | None) -> Iterable[int]:
+        """Where the way may go on from this screen, the best first; see `resume`."""
+
+        def is_due(place: int) -> bool:
+            return self._is_due(place, screen, application)
+
+        if self._next is None:
+            yield from filter(is_due, self._left_out)
+            return
+        own = [self.place, *([self.place + 1] if self._stood_in and self.place + 1 < len(self._steps) else [])]
+        yield from filter(is_due, own)
+        harmless = takewhile(lambda place: not self._steps[place].ask_first, range(self.place - 1, -1, -1))
         found = None
-        for place in range(self._at - 1, -1, -1):
-            if self._steps[place].ask_first:
-                break
-            if self._is_due(place, screen, application):
+        for place in harmless:
+            if is_due(place):
                 found = place
             elif found is not None:
                 break
-        return found
+        if found is not None:
+            yield found
 
-    def _is_due(self, place: int, screen: Screen, application: str | None) -> bool:
-        """True when the control of a step is in view and what the step brings about is not."""
-        return self._steps[place].kind != "switch" and isinstance(self._check(place, screen, application), Control)
+    def _go_on(self, place: int) -> None:
+        self.place, self.sure = place, True
+        self._looks = self._failures = 0
+        self._missing = self._strayed = self._resumed = self._stood_in = False
 
-    def _doubt(self, miss: Miss) -> Stop:
-        self._lose_the_way(miss.detail)
-        self._missed = miss
-        if self._given_up:
-            return Stop("gave_up", self._given_up)
-        return Stop(miss.reason, miss.detail)
+    def _doubt(self, stop: Stop) -> Stop:
+        self._lose_the_way(stop.detail)
+        self._missing = stop.reason == "target_missing"
+        return Stop("gave_up", self._given_up) if self._given_up else stop
 
     def _lose_the_way(self, why: str) -> None:
-        if self._looks == 0:
-            self.detours += 1
+        self.detours += self._looks == 0
         self._looks += 1
         self.sure = False
         if self.detours > self._max_detours:
@@ -448,23 +401,12 @@ class Guide:
 
     def _place_of(self, act: Act) -> int | None:
         """The place of the step an action carries out: the next, or one of the few after it."""
-        upcoming = self._steps[self._at : self._at + _LOOK_AHEAD]
-        return next((self._at + away for away, step in enumerate(upcoming) if carries_out(step, act)), None)
+        places = range(self.place, min(self.place + _LOOK_AHEAD, len(self._steps)))
+        return next((place for place in places if carries_out(self._steps[place], act)), None)
 
-    def _take_for_stand_in(self, act: Act) -> None:
-        """The agent did, with a control of another name, just what the next step does: the step is behind."""
-        step = self._steps[self._at] if self._at < len(self._steps) else None
-        missing = self._missed is not None and self._missed.reason == "target_missing"
-        if step is None or not missing or step.target is None or act.target is None:
-            return
-        alike = kind_of(act.action) == step.kind and role_of(act.target.type) == step.role
-        if alike and act.text == step.text and step.kind in ("type", "select"):
-            self._at, self._missed = self._at + 1, None
-        elif alike and step.kind == "click":
-            self._stood_in = self._at
-
-
-def _is_behind(step: ProcedureStep, screen: Screen) -> bool:
-    """True when the control of a step is in view and none like it stands in the dialog that is open."""
-    named = screen.named(step.target.name) if step.target else ()
-    return bool(named) and not any(one.dialog for one in named)
+    def _stands_in(self, act: Act) -> bool:
+        """True when the agent did, with a control of another name, just what the next step does."""
+        step, other = self._next, act.alone
+        if step is None or not self._missing or (other.kind, other.role) != (step.kind, step.role):
+            return False
+        return step.kind == "click" or (step.kind in STAYS and act.text == step.text)

@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
+from typing import NamedTuple
 
-from ufo_experience.request import Request, Value, on_forgetting, stem
+from ufo_experience.request import Request, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.tasks import is_odd
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
@@ -31,11 +32,11 @@ _SAME_MEANING = 0.6  # cosine of two words, from which on one says the other
 _OTHER_DEED = 0.4  # cosine of the likest two words of two labels, below which they do not do the same
 _LONGEST = 4  # words of a value that stands without quotes or capitals
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"  # Thai to Chinese: a sign is a word
+_MARK = re.compile(r"\[\w+\]")
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’.-][^\W_{_UNSPACED}]+)*")
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """A word or a value of a request; `key` is what makes two of them the same."""
 
     text: str
@@ -65,21 +66,106 @@ class Pairing:
 @lru_cache(maxsize=256)
 def pair(old: Request, new: Request) -> Pairing:
     """Pair the values and words of two requests."""
-    a, b = _with_first_names(_pieces(old), old.text, _pieces(new), new.text)
-    matcher = SequenceMatcher(None, [one.key for one in a], [one.key for one in b], autojunk=False)
-    alike = _read_alike(a, b)
-    found = _beside(a, b, matcher, (old.text, new.text)) if alike else _by_kind(a, b)
-    values = {old_piece.text.casefold(): new_piece.text for old_piece, new_piece in found}
-    rest_old, rest_new = _untaken(a, [one for one, _ in found]), _untaken(b, [one for _, one in found])
-    keys_old, keys_new = {one.key for one in a}, {one.key for one in b}
+    a, b = _pieces(old), _pieces(new)
+    alike = len(_words(a) & _words(b)) >= _ALIKE * max(len(_words(a)), len(_words(b)), 1)
+    found = _side_by_side(a, b, old.text, new.text) if alike else _by_kind(a, b)
+    values = {one.text.casefold(): other.text for one, other in found}
+    rest_old, rest_new = _others(a, [one for one, _ in found]), _others(b, [one for _, one in found])
     return Pairing(
         values=values,
         left=tuple(one.text.casefold() for one in rest_old if one.kind and one.text.casefold() not in values),
         added=tuple(one.text for one in rest_new if one.kind),
-        words=_said(one for one in rest_new if not one.kind and one.key not in keys_old),
-        dropped=_said(one for one in rest_old if not one.kind and one.key not in keys_new),
+        words=_only(rest_new, a),
+        dropped=_only(rest_old, b),
         alike=alike,
     )
+
+
+def _pieces(request: Request) -> list[Piece]:
+    """The words and values of a request in order."""
+    values = [Piece(one.text, one.kind, f"<{one.kind}>", one.start, one.end) for one in request.values]
+    words = [
+        Piece(match[0], "", stem(match[0].casefold()), *match.span())
+        for match in _WORD.finditer(request.text)
+        if not any(value.start < match.end() and match.start() < value.end for value in values)
+    ]
+    return sorted([*values, *words], key=lambda one: one.start)
+
+
+def _words(pieces: Iterable[Piece]) -> set[str]:
+    return {one.key for one in pieces if not one.kind and one.text.casefold() not in SMALL}
+
+
+def _others(pieces: Sequence[Piece], taken: Sequence[Piece]) -> list[Piece]:
+    return [one for one in pieces if not any(other.start <= one.start < other.end for other in taken)]
+
+
+def _only(pieces: Iterable[Piece], others: Iterable[Piece]) -> tuple[str, ...]:
+    """The words that say something and that the other request does not say."""
+    own, known = _words(pieces), {one.key for one in others}
+    return tuple(dict.fromkeys(one.text for one in pieces if one.key in own - known))
+
+
+def _side_by_side(a: Sequence[Piece], b: Sequence[Piece], old: str, new: str) -> list[tuple[Piece, Piece]]:
+    """The values that stand at the same place of two requests that read alike."""
+    found: list[tuple[Piece, Piece]] = []
+    matcher = SequenceMatcher(None, [one.key for one in a], [one.key for one in b], autojunk=False)
+    for kind, i, j, k, m in matcher.get_opcodes():
+        both = list(zip(a[i:j], b[k:m], strict=False))
+        marked = [[one for one in side if one.kind] for side in (a[i:j], b[k:m])]
+        if kind == "equal":
+            # nothing said alike leads to the first of them: of "from 10:00 to 11:00" 14:00 may be either
+            counts = [sum(one.kind == a[i].kind for one in side) for side in (a, b)]
+            both = both[1:] if a[i].kind and counts[0] != counts[1] else both
+            found += [two for two in both if two[0].kind or is_odd(two[0].text)]
+        elif kind == "replace" and len(marked[0]) == len(marked[1]) > 0:
+            found += zip(*marked, strict=True)
+        elif kind == "replace" and max(j - i, m - k) <= _LONGEST:
+            two = _joined(a[i:j], old), _joined(b[k:m], new)
+            found += [two] if _is_value(*two, first=i == 0) else []
+    return found
+
+
+def _joined(pieces: Sequence[Piece], text: str) -> Piece:
+    first, last = pieces[0], pieces[-1]
+    whole = text[first.start : last.end].strip("\"'“”")
+    return Piece(whole, first.kind if len(pieces) == 1 else "", first.key, first.start, last.end)
+
+
+def _is_value(old: Piece, new: Piece, *, first: bool) -> bool:
+    """False for another word for the same ("create" and "add"), and for "must not". The first word is a verb, or
+    somebody's name or login."""
+    if old.kind or new.kind:
+        return True
+    if first:
+        return is_odd(old.text) and is_odd(new.text)
+    says_little = any((SMALL | AUXILIARIES).issuperset(one.text.casefold().split()) for one in (old, new))
+    return not says_little and not _names_same(stem(new.text.casefold()), {old.key})
+
+
+def _by_kind(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Piece, Piece]]:
+    """The values of two requests in other words: the same, the only ones of a kind, at last the only text left."""
+    old, new = ([one for one in side if one.kind or is_odd(one.text)] for side in (a, b))
+    found: list[tuple[Piece, Piece]] = []
+    tells: tuple[Callable[[Piece], str], ...] = (lambda one: one.text.casefold(), lambda one: one.kind)
+    for tell in tells:
+        counts = [Counter(map(tell, side)) for side in (old, new)]
+        alone = [key for key in counts[0] if counts[0][key] == counts[1][key] == 1]
+        found += [(x, y) for key in alone for x in old for y in new if tell(x) == tell(y) == key]
+        old, new = ([one for one in side if tell(one) not in alone] for side in (old, new))
+    is_text = len(old) == len(new) == 1 and {old[0].kind, new[0].kind} <= {"", "name", "text"}
+    return [*found, (old[0], new[0])] if is_text else found
+
+
+def stems_of(text: str) -> frozenset[str]:
+    """The stems of the words that say something."""
+    words = (word.casefold() for word in _WORD.findall(text))
+    return frozenset(stem(word) for word in words if word not in SMALL)
+
+
+def beside_values(request: Request) -> str:
+    """The text of a request without its values."""
+    return _MARK.sub(" ", request.template)
 
 
 def says(word: str, said: Iterable[str]) -> bool:
@@ -94,20 +180,6 @@ def is_other_deed(name: str, before: str) -> bool:
     if any(all(meanings().place(word) is None for word in words) for words in (new, old)):
         return False
     return not any(_names_same(word, {*old}) or any(_likeness(word, one) >= _OTHER_DEED for one in old) for word in new)
-
-
-def stems_of(text: str) -> frozenset[str]:
-    """The stems of the words that say something."""
-    words = (word.casefold() for word in _WORD.findall(text))
-    return frozenset(stem(word) for word in words if word not in SMALL)
-
-
-def beside_values(request: Request) -> str:
-    """The text of a request without its values."""
-    text = request.text
-    for value in reversed(request.values):
-        text = f"{text[: value.start]} {text[value.end :]}"
-    return text
 
 
 def _names_same(own: str, known: set[str]) -> bool:
@@ -128,147 +200,16 @@ def abbreviates(value: str, name: str) -> bool:
     >>> abbreviates("tkent", "Tom Kent"), abbreviates("user", "Users of Kent")
     (True, False)
     """
-    letters = "".join(c for c in value.casefold() if c.isalnum())
-    words = [word for word in re.findall(r"\w+", name.casefold()) if word]
+    letters = "".join(sign for sign in value.casefold() if sign.isalnum())
+    words = re.findall(r"\w+", name.casefold())
     return len(words) > 1 and len(letters) > 1 and _is_made_of(letters, words)
 
 
 def _is_made_of(letters: str, words: Sequence[str]) -> bool:
     if not words:
         return not letters
-    first = words[0]
-    shared = next((n for n in range(min(len(first), len(letters)), 0, -1) if letters.startswith(first[:n])), 0)
-    return any(_is_made_of(letters[n:], words[1:]) for n in range(shared, 0, -1))
-
-
-def _untaken(pieces: Sequence[Piece], taken: Sequence[Piece]) -> list[Piece]:
-    return [one for one in pieces if not any(other.start <= one.start < other.end for other in taken)]
-
-
-def _said(pieces: Iterable[Piece]) -> tuple[str, ...]:
-    """Their words, the small ones left out."""
-    return tuple(dict.fromkeys(one.text for one in pieces if one.text.casefold() not in SMALL))
-
-
-def _pieces(request: Request) -> list[Piece]:
-    found: list[Piece] = []
-    end = 0
-
-    def words(until: int) -> None:
-        found.extend(_piece(match[0], "", *match.span()) for match in _WORD.finditer(request.text, end, until))
-
-    for value in _whole_values(request):
-        words(value.start)
-        found.append(_piece(value.text, value.kind, value.start, value.end))
-        end = value.end
-    words(len(request.text))
-    return found
-
-
-def _whole_values(request: Request) -> list[Value]:
-    """The values of a request; numbers with nothing but a blank between them are one: "+44 701 222". The end of a word
-    is none: "kestrel-91"."""
-    found: list[Value] = []
-    for value in request.values:
-        if value.kind == "number" and re.search(r"[^\W\d_]-$", request.text[: value.start][-2:]):
-            continue
-        before = found[-1] if found else value
-        is_next = request.text[before.end : value.start] == " "
-        if is_next and before.kind == value.kind == "number":
-            found[-1] = before._replace(text=request.text[before.start : value.end], end=value.end)
-        else:
-            found.append(value)
-    return found
-
-
-def _piece(text: str, kind: str, start: int, end: int) -> Piece:
-    return Piece(text, kind, f"<{kind}>" if kind else stem(text.casefold()), start, end)
-
-
-def _with_first_names(a: list[Piece], old: str, b: list[Piece], new: str) -> tuple[list[Piece], list[Piece]]:
-    """Where both begin with another word that requests do not know, right before a name, it is part of the name."""
-    heads = [side[:2] for side in (a, b)]
-    if not all(map(_is_first_name, heads)) or a[0].key == b[0].key:
-        return a, b
-    whole = [
-        replace(_joined(head, text), kind="name", key="<name>") for head, text in zip(heads, (old, new), strict=True)
-    ]
-    return [whole[0], *a[2:]], [whole[1], *b[2:]]
-
-
-def _is_first_name(head: Sequence[Piece]) -> bool:
-    if [one.kind for one in head] != ["", "name"] or head[1].start != head[0].end + 1:
-        return False
-    return head[0].text.istitle() and not thesaurus().is_known(head[0].key)
-
-
-def _read_alike(a: Sequence[Piece], b: Sequence[Piece]) -> bool:
-    """True for requests that say the same in the same words, but for their values."""
-    one, other = ({x.key for x in side if not x.kind and x.text.casefold() not in SMALL} for side in (a, b))
-    return len(one & other) >= _ALIKE * max(len(one), len(other), 1)
-
-
-def _beside(
-    a: Sequence[Piece], b: Sequence[Piece], matcher: SequenceMatcher[str], texts: tuple[str, str]
-) -> list[tuple[Piece, Piece]]:
-    """The values that stand at the same place of two requests that read alike."""
-    found: list[tuple[Piece, Piece]] = []
-    for kind, i, j, k, m in matcher.get_opcodes():
-        one, other = a[i:j], b[k:m]
-        if kind == "equal":
-            both = list(zip(one, other, strict=True))
-            led = [at > 0 or _are_as_many(x.kind, a, b) for at, (x, _) in enumerate(both)]
-            found += [
-                two for two, is_led in zip(both, led, strict=True) if (two[0].kind or is_odd(two[0].text)) and is_led
-            ]
-        elif kind == "replace" and len(marked := _marked(one)) == len(_marked(other)) > 0:
-            found += zip(marked, _marked(other), strict=True)
-        elif kind == "replace" and max(len(one), len(other)) <= _LONGEST:
-            two = _joined(one, texts[0]), _joined(other, texts[1])
-            found += [two] if _is_value(*two, first=i == 0) else []
-    return found
-
-
-def _marked(pieces: Sequence[Piece]) -> list[Piece]:
-    return [one for one in pieces if one.kind]
-
-
-def _are_as_many(kind: str, a: Sequence[Piece], b: Sequence[Piece]) -> bool:
-    return sum(one.kind == kind for one in a) == sum(one.kind == kind for one in b)
-
-
-def _is_value(old: Piece, new: Piece, *, first: bool) -> bool:
-    """False for another word for the same ("create" and "add"), and for "must not". The first word is a verb, or
-    somebody's login."""
-    if old.kind or new.kind:
-        return True
-    if any(SMALL.union(AUXILIARIES).issuperset(one.text.casefold().split()) for one in (old, new)):
-        return False
-    if first:
-        return all(one.text.islower() and is_odd(one.text) for one in (old, new))
-    return not _names_same(stem(new.text.casefold()), {old.key}) and old.text.casefold() not in SMALL
-
-
-def _joined(pieces: Sequence[Piece], text: str) -> Piece:
-    first, last = pieces[0], pieces[-1]
-    whole = text[first.start : last.end].strip("\"'“”")
-    kind = first.kind if len(pieces) == 1 else ""
-    return Piece(whole, kind, first.key, first.start, last.end)
-
-
-def _by_kind(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Piece, Piece]]:
-    """The values of two requests in other words: the same, the only ones of a kind, at last the only text left."""
-    old, new = ([one for one in side if one.kind or is_odd(one.text)] for side in (a, b))
-    found: list[tuple[Piece, Piece]] = []
-    tells: tuple[Callable[[Piece], str], ...] = (lambda one: one.text.casefold(), lambda one: one.kind)
-    for tell in tells:
-        counts = [Counter(map(tell, side)) for side in (old, new)]
-        found += [
-            (x, y) for x in old for y in new if tell(x) == tell(y) and counts[0][tell(x)] == counts[1][tell(x)] == 1
-        ]
-        old, new = ([one for one in side if all(one not in two for two in found)] for side in (old, new))
-    is_text = len(old) == len(new) == 1 and {old[0].kind, new[0].kind} <= {"", "name", "text"}
-    return found + ([(old[0], new[0])] if is_text else [])
+    shared = [n for n in range(1, len(words[0]) + 1) if letters.startswith(words[0][:n])]
+    return any(_is_made_of(letters[n:], words[1:]) for n in shared)
 
 
 on_forgetting(pair.cache_clear)

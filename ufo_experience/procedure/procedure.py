@@ -3,21 +3,31 @@
 way = Procedure.of([run, *other_runs], Request.parse("Make the user mlopez a member of the group Editors"))
 way.steps       what to do to what, with the values of the request
 way.uncovered   words of the request that no step serves
-str(way)        the text that agents and people read (see `render`)
+str(way)        the text that agents and people read
+
+Worked 3 of 3 times in Admin: "Make the user [value] a member of the group [name]". For this task:
+1. click "Settings" (Button)
+2. click the row of mlopez
+3. tick "Translators" (CheckBox)
+4. click "Save" (Button) [ask first]
+On one screen: 3-4
+Ends with: User 'mlopez' updated.   Not covered: –
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import zip_longest
 
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.binding import Binding
 from ufo_experience.procedure.pairing import stems_of
+from ufo_experience.procedure.render import is_name, prose, quoted, step_line, tip_line, word
 from ufo_experience.procedure.runs import agreed_of, is_same_way, parting
-from ufo_experience.procedure.steps import ProcedureStep, read_steps
+from ufo_experience.procedure.steps import NAMED, ProcedureStep, read_steps
 from ufo_experience.procedure.values import Values, replaced
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole, holds
@@ -26,6 +36,8 @@ from ufo_experience.trust.agreement import constants_of
 from ufo_experience.trust.labels import is_label
 from ufo_experience.trust.risk import CARRIES_OUT
 
+OLD_MONTHS = 6  # from this age on a reader should know it: programs change
+_MOST_TIPS = 5
 _SENTENCE = re.compile(r"(?<=[.!?;。！？])\s+|\n+")
 _LONGEST_TASK = 160
 _OK = re.compile(r"(?i)(?:ok|success|true|done|[\w ]{1,40} has been executed.*|set text has been.*)?\.?")
@@ -52,7 +64,6 @@ class Procedure:
     uncovered: tuple[str, ...] = ()
     ends_with: str = ""
     reason: str = ""
-    parts: str = ""
     parts_at: int | None = None
     reworded: bool = False
     tips: tuple[str, ...] = ()
@@ -81,7 +92,7 @@ class Procedure:
             replace(_shown(step, new, approved=approved), optional=told.optional)
             for step, told in zip(bound.steps, agreed, strict=True)
         )
-        apart = parting(run, [one for one in others if one.outcome.success]) if run.outcome.success else None
+        worked = [one for one in others if one.outcome.success]
         return cls(
             id=run.id,
             request=new.text,
@@ -95,52 +106,91 @@ class Procedure:
             uncovered=bound.uncovered,
             ends_with=_end(run, values, steps),
             reason=_readable_or_empty(run.outcome.failure_reason or "", new),
-            parts="" if apart is None else f"another run of the same words went another way from step {apart} on",
-            parts_at=apart,
+            parts_at=parting(run, worked) if run.outcome.success else None,
             reworded=not values.pairing.alike,
             tips=run.action.tips if approved else (),
             advice="" if run.action.steps else " ".join(filter(None, (run.action.strategy, run.action.skill))),
             learned_at=run.created_at,
         )
 
-    def __str__(self) -> str:
-        """The text that is shown."""
-        from ufo_experience.procedure.render import render
-
-        return render(self)
+    @property
+    def parts(self) -> str:
+        """Where another run of the same words went another way, in words; "" where none did."""
+        told = f"another run of the same words went another way from step {self.parts_at} on"
+        return "" if self.parts_at is None else told
 
     @property
     def is_beyond_doubt(self) -> bool:
         """True when the task asks for the same in the same words, and every word of it is served."""
         return not (self.reworded or self.uncovered or self.parts or any(step.missing for step in self.steps))
 
+    def __str__(self) -> str:
+        """The text that is shown."""
+        return self.text()
+
+    def text(self, steps: int | None = None, now: datetime | None = None) -> str:
+        """The same with at most so many `steps`, the rest counted, and the age of the way."""
+        shown = self.steps[:steps]
+        lines = [self._head(now), *(step_line(step, self.application) for step in shown)]
+        if len(shown) < len(self.steps):
+            lines.append(f"({len(self.steps) - len(shown)} more steps)")
+        return "\n".join([*lines, *self._closing(shown)])
+
+    def _head(self, now: datetime | None) -> str:
+        times = f"{self.worked} of {self.runs} times" if self.runs > 1 else "once"
+        said = {True: f"Worked {times}", False: "Failed", None: "Tried, outcome unknown"}[self.success]
+        place = f" in {word(self.application)}" if is_name(self.application) else ""
+        months = (now - self.learned_at).days // 30 if self.learned_at and now else 0
+        age = f" ({months} months ago)" if months >= OLD_MONTHS else ""
+        leads = "" if not self.steps else " For this task:" if self.success else " What was done:"
+        return f"{said}{place}{age}: {quoted(self.task, 200)}.{leads}"
+
+    def _closing(self, shown: Sequence[ProcedureStep]) -> Iterator[str]:
+        together = ", ".join(f"{first}-{last}" for first, last in _on_one_screen(shown)) if self.success else ""
+        told = {
+            "What was done": prose(self.advice),
+            "Reason": prose(self.reason),
+            "On one screen": together,
+            "Parts": self.parts,
+        }
+        yield from (f"{name}: {text}" for name, text in told.items() if text)
+        yield from map(tip_line, self.tips[:_MOST_TIPS])
+        if self.success and self.steps:
+            ends = f"Ends with: {prose(self.ends_with)}   " if self.ends_with else ""
+            yield f"{ends}Not covered: {', '.join(map(word, self.uncovered)) or '–'}"
+
+
+def _on_one_screen(steps: Sequence[ProcedureStep]) -> Iterator[tuple[int, int]]:
+    """First and last number of steps that can be done at once: what fills in a form, and the control behind it."""
+    first = None
+    for step, after in zip_longest(steps, steps[1:]):
+        first = step.number if first is None else first
+        stays = after is not None and after.is_own and after.kind not in ("switch", "open")
+        if not (step.fills_in and stays):
+            if first < step.number:
+                yield first, step.number
+            first = None
+
 
 def _shown(step: ProcedureStep, request: Request, *, approved: bool) -> ProcedureStep:
     """A step that says whether its name may be read; an item named by the task is as good as a label."""
-    target = step.target
-    if target is None or not target.name:
-        told = step.row_of or step.item_of or step.missing if target else False
-        gone = not told and step.kind in ("click", "type", "select")
-        return replace(step, missing=("which control", *step.missing)) if gone else step
-    said = holds(request.text, target.name)
-    readable = approved or said or (step.readable and is_label(target.name))
-    return replace(step, readable=readable, asked_for=not step.ask_first or said or _is_named(target.name, request))
-
-
-def _is_named(label: str, request: Request) -> bool:
-    """True when a request says a word of a label; a plain "Save" names nothing itself."""
-    return CARRIES_OUT.fullmatch(label) is not None or not stems_of(label).isdisjoint(stems_of(request.text))
+    if not step.name:
+        told = step.target and (step.row_of or step.item_of or step.missing)
+        return step if told or step.kind not in NAMED else replace(step, missing=("which control", *step.missing))
+    said = holds(request.text, step.name)
+    # a plain "Save" names nothing itself
+    named = said or CARRIES_OUT.fullmatch(step.name) or not stems_of(step.name).isdisjoint(stems_of(request.text))
+    return replace(step, readable=approved or said or is_label(step.name), asked_for=not step.ask_first or bool(named))
 
 
 def _learned_for(values: Values, *, approved: bool) -> str:
     """What a way was learned for: its first sentence, with the kind of each value that the new task does not name."""
-    old, new = values.old, values.new
-    text = old.text
-    spans = [(value.start, value.end, value.kind) for value in old.values if not holds(new.text, value.text)]
-    for word in values.pairing.values:
-        at = find_whole(word, text.casefold())
-        end = at + len(word)
-        if at >= 0 and not holds(new.text, word) and not any(start < end and at < stop for start, stop, _ in spans):
+    text, new = values.old.text, values.new.text
+    spans = [(one.start, one.end, one.kind) for one in values.old.values if not holds(new, one.text)]
+    for said in values.new_of:
+        at = find_whole(said, text.casefold())
+        end = at + len(said)
+        if at >= 0 and not holds(new, said) and not any(start < end and at < stop for start, stop, _ in spans):
             spans.append((at, end, "value"))
     for start, end, kind in sorted(spans, reverse=True):
         text = f"{text[:start]}[{kind}]{text[end:]}"
@@ -155,8 +205,8 @@ def _end(run: Experience, values: Values, steps: Sequence[ProcedureStep]) -> str
     if not done or run.outcome.success is not True:
         return ""
     said = next((text for text in (done[-1].result, done[-1].observation) if not _OK.fullmatch(text.strip())), "")
-    labels = " ".join(step.target.name for step in steps if step.target)
-    return _readable_or_empty(replaced(_SENTENCE.split(said)[0].strip(), values.pairing.values), values.new, labels)
+    labels = " ".join(step.name for step in steps)
+    return _readable_or_empty(replaced(_SENTENCE.split(said)[0].strip(), values.new_of), values.new, labels)
 
 
 def _readable_or_empty(text: str, new: Request, labels: str = "") -> str:

@@ -13,9 +13,6 @@ from ufo_experience.retrieve.on_screen import OnScreen
 from ufo_experience.schema import clip
 
 APPLICATION = "application"
-
-Read = Callable[[str, Any], Any]
-
 _DIALOGS = frozenset("dialog alertdialog alert modal messagebox".split())
 _STATE_WORDS: Mapping[str, tuple[str, bool]] = {
     "disabled": ("enabled", False),
@@ -31,7 +28,6 @@ _STATE_WORDS: Mapping[str, tuple[str, bool]] = {
     "offscreen": ("visible", False),
 }
 _FLAGS = ("enabled", "visible", "checked", "selected", "expanded")
-_UNREAD: dict[str, bool] = {}
 # What UFO calls the parts of a control, beside our own words.
 _NAMES = {
     "id": ("id", "label", "control_id"),
@@ -40,68 +36,39 @@ _NAMES = {
     "value": ("value", "text"),
     "within": ("within", "parent"),
 }
+_Read = Callable[[str, Any], Any]
 
 
+@dataclass(eq=False)
 class Control:
-    """One control in view. States are None where the caller did not say; `place` counts in reading order from 0.
+    """One control in view; `place` counts in reading order from 0.
 
-    What only a control that is acted on must tell (`value` and the states) is read when it is asked for.
+    `value` is the text or option in it; `dialog` says whether it stands in one, or is one. They and the states are None
+    where the caller did not say. `options` are what a list offers, empty where that is not known.
     """
 
-    __slots__ = ("_read", "_states", "bare", "dialog", "name", "place", "role", "type", "within")
+    place: int
+    id: Any = None
+    name: str = ""
+    type: str = ""
+    within: str = ""
+    value: Any = None
+    dialog: bool | None = None
+    options: tuple[str, ...] = ()
+    checked: bool | None = None
+    selected: bool | None = None
+    expanded: bool | None = None
+    usable: bool = True
 
-    def __init__(self, given: Any, place: int) -> None:
-        read = given.get if type(given) is dict or isinstance(given, Mapping) else partial(getattr, given)
-        self._read, self._states = read, _UNREAD
-        self.place = place
-        self.name = str(_first(read, "name") or "")
-        self.bare = bare(self.name)
-        self.type = str(_first(read, "type") or "")
-        self.role = role_of(self.type)
-        self.within = str(_first(read, "within") or "")
-        said = read("dialog", None)
-        self.dialog: bool | None = said if isinstance(said, bool) else None
+    @cached_property
+    def bare(self) -> str:
+        """The name without case and closing punctuation."""
+        return bare(self.name)
 
-    @property
-    def id(self) -> Any:
-        """What the caller calls it, None when it has no id."""
-        return _first(self._read, "id")
-
-    @property
-    def value(self) -> Any:
-        """The text or option in it, None when that is not known."""
-        return _first(self._read, "value")
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """What a list offers to choose from, empty where that is not known."""
-        said = self._read("options", None)
-        return tuple(one for one in said if isinstance(one, str)) if isinstance(said, (list, tuple)) else ()
-
-    @property
-    def checked(self) -> bool | None:
-        """Whether a switch is on."""
-        return self._state("checked")
-
-    @property
-    def selected(self) -> bool | None:
-        """Whether a tab or an item of a list is the chosen one."""
-        return self._state("selected")
-
-    @property
-    def expanded(self) -> bool | None:
-        """Whether a menu, tree item or list is open."""
-        return self._state("expanded")
-
-    @property
-    def usable(self) -> bool:
-        """False for what is said to be disabled or out of view."""
-        return self._state("enabled") is not False and self._state("visible") is not False
-
-    def _state(self, flag: str) -> bool | None:
-        if self._states is _UNREAD:
-            self._states = _states_of(self._read)
-        return self._states.get(flag)
+    @cached_property
+    def role(self) -> str:
+        """The kind of control under one name for all systems."""
+        return role_of(self.type)
 
 
 @dataclass(frozen=True)
@@ -134,17 +101,15 @@ def read_screen(controls: Screen | Iterable[Any]) -> Screen:
     if isinstance(controls, Screen):
         return controls
     given = tuple(controls)
-    if given and not any(map(_is_control, given)):
+    shown = tuple(_control(one, place) for place, one in enumerate(given))
+    if shown and all(one.id is None and not one.name and not one.type for one in shown):
         raise UsageError(f"controls: mappings or objects with id, name and type, not {clip(repr(given[0]), 80)}")
-    shown = tuple(Control(one, place) for place, one in enumerate(given))
     dialogs = {one.bare for one in shown if one.role in _DIALOGS or (one.role == "window" and one.place)}
-    if dialogs:
-        for one in shown:
-            if one.dialog is None:
-                one.dialog = bool(one.within) and bare(one.within) in dialogs
     found: dict[str, list[Control]] = {}
     for one in shown:
         found.setdefault(one.bare, []).append(one)
+        if dialogs and one.dialog is None:
+            one.dialog = bool(one.within) and bare(one.within) in dialogs
     return Screen(
         shown,
         {name: tuple(ones) for name, ones in found.items()},
@@ -158,34 +123,37 @@ def in_view(controls: Iterable[Any], done: Iterable[str] = (), application: str 
     return OnScreen.of(((one.name, one.type, one.within) for one in read_screen(controls).controls), done, application)
 
 
-def _is_control(given: Any) -> bool:
-    """True for a mapping or an object that says at least one of id, name and type."""
-    if isinstance(given, (str, bytes, int, float, type(None))):
-        return False
-    read = given.get if isinstance(given, Mapping) else partial(getattr, given)
-    return any(_first(read, part) is not None for part in ("id", "name", "type"))
+def _control(given: Any, place: int) -> Control:
+    read: _Read = given.get if isinstance(given, Mapping) else partial(getattr, given)
+    parts = {part: _first(read, keys) for part, keys in _NAMES.items()}
+    states, dialog, options = _states_of(read), read("dialog", None), read("options", None)
+    return Control(
+        place,
+        parts["id"],
+        str(parts["name"] or ""),
+        str(parts["type"] or ""),
+        str(parts["within"] or ""),
+        parts["value"],
+        dialog if isinstance(dialog, bool) else None,
+        tuple(one for one in options if isinstance(one, str)) if isinstance(options, (list, tuple)) else (),
+        states.get("checked"),
+        states.get("selected"),
+        states.get("expanded"),
+        states.get("enabled") is not False and states.get("visible") is not False,
+    )
 
 
-def _first(read: Read, part: str) -> Any:
-    for key in _NAMES[part]:
-        value = read(key, None)
-        if value is not None:
-            return value
-    return None
+def _first(read: _Read, keys: Iterable[str]) -> Any:
+    values = (read(key, None) for key in keys)
+    return next((value for value in values if value is not None and not callable(value)), None)
 
 
-def _states_of(read: Read) -> dict[str, bool]:
+def _states_of(read: _Read) -> dict[str, bool]:
     """What is said of the states of a control: flags of its own, or a `state` (mapping, text or list of words)."""
     found = {flag: said for flag in _FLAGS if isinstance(said := read(flag, None), bool)}
-    state = read("state", None)
+    state = read("state", None) or ()
     if isinstance(state, Mapping):
-        found |= {str(key): said for key, said in state.items() if isinstance(said, bool) and key in _FLAGS}
-        found |= _flagged(str(key) for key, said in state.items() if said is True and key not in _FLAGS)
-    elif state:
-        words = state.replace(",", " ").split() if isinstance(state, str) else state
-        found |= _flagged(str(word) for word in words)
-    return found
-
-
-def _flagged(words: Iterable[str]) -> dict[str, bool]:
-    return dict(_STATE_WORDS[word] for word in (one.casefold() for one in words) if word in _STATE_WORDS)
+        found |= {key: said for key, said in state.items() if isinstance(said, bool) and key in _FLAGS}
+        state = [key for key, said in state.items() if said is True]
+    words = state.replace(",", " ").split() if isinstance(state, str) else state
+    return found | dict(_STATE_WORDS[word] for word in (str(one).casefold() for one in words) if word in _STATE_WORDS)

@@ -14,17 +14,19 @@ from typing import Any, Literal
 
 from ufo_experience.actions import Kind, kind_of, plain
 from ufo_experience.controls import is_fixed, role_of
-from ufo_experience.schema import Around, Experience, Step
+from ufo_experience.schema import Around, Experience, Seen, Step
 from ufo_experience.trust.risk import asks_first
 
 Source = Literal["", "task", "constant", "open"]
 
 TEXT_KEYS = ("text", "value", "option", "keys")
 STAYS = ("type", "select")  # after these the screen is the same, but for a value
+NAMED = ("click", "type", "select")  # what cannot be done without knowing the control
 _APPLICATION_KEYS = ("text", "app_name", "application", "application_name", "name", "app", "window")
 _LOCATORS = frozenset(
     "id name label index control controlname controltext controllabel controlid target selector element".split()
 )
+_QUOTED_NAME = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{1,60})[\"”“»」』]")
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,7 @@ class Target:
     id: Any = None
 
     def __getitem__(self, part: str) -> Any:
-        if part not in ("name", "type", "within", "id"):
-            raise KeyError(part)
-        return getattr(self, part)
+        return vars(self)[part]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,6 @@ class ProcedureStep:
     target: Target | None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     application: str = ""
-    agent: str = ""
     value_from: Source = ""
     item_of: str = ""
     row_of: str = ""
@@ -102,11 +101,15 @@ class ProcedureStep:
         return role_of(self.target.type) if self.target else ""
 
     @property
+    def name(self) -> str:
+        """The name of the control it acts on, "" for none."""
+        return self.target.name if self.target else ""
+
+    @property
     def is_own(self) -> bool:
         """True for a control that the application put there; a link may be what its user keeps there."""
-        if self.kind in ("type", "select", "switch", "open", "keys"):
-            return True
-        return is_fixed(self.role) and self.role != "hyperlink"
+        own = self.kind in ("type", "select", "switch", "open", "keys")
+        return own or (is_fixed(self.role) and self.role != "hyperlink")
 
     @property
     def fills_in(self) -> bool:
@@ -119,15 +122,37 @@ class ProcedureStep:
         return next((str(self.parameters[key]) for key in TEXT_KEYS if key in self.parameters), "")
 
     @property
-    def can_be_filled(self) -> bool:
-        """True when only what is typed or chosen is open: the field itself is known."""
-        return bool(self.missing) and self.value_from == "open" and len(self.missing) == 1 and self.target is not None
+    def verb(self) -> str:
+        """A click in one word, or what another kind of action is."""
+        if self.kind == "click" and (
+            "double" in self.action or self.parameters.get("double") in (True, "true", "True")
+        ):
+            return "double-click"
+        if self.kind == "click" and ("right" in self.action or self.parameters.get("button") == "right"):
+            return "right-click"
+        return self.kind
 
     @property
-    def is_plain_click(self) -> bool:
-        """True for one click with the left button."""
-        double = self.parameters.get("double") in (True, "true", "True") or "double" in self.action
-        return not double and "right" not in self.action and self.parameters.get("button") in ("left", "", None)
+    def can_be_filled(self) -> bool:
+        """True when only what is typed or chosen is open: the field itself is known."""
+        return self.value_from == "open" and len(self.missing) == 1 and self.target is not None
+
+    def lacks(self, *what: str) -> ProcedureStep:
+        """The step with more that is open."""
+        return replace(self, missing=tuple(dict.fromkeys((*self.missing, *what))))
+
+    def aimed_at(self, **parts: str) -> ProcedureStep:
+        """The step with other parts (`name`, `within`) of its target."""
+        return replace(self, target=replace(self.target or Target(""), **parts))
+
+    def with_text(self, text: str) -> ProcedureStep:
+        """The step with another text typed or chosen."""
+        return replace(self, parameters=with_text(self.parameters, text))
+
+
+def with_text(parameters: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """Parameters with another text typed or chosen."""
+    return {key: text if key in TEXT_KEYS else value for key, value in parameters.items()}
 
 
 def read_steps(run: Experience) -> list[ProcedureStep]:
@@ -135,35 +160,33 @@ def read_steps(run: Experience) -> list[ProcedureStep]:
     done = [step for step in run.action.steps if step.ok or (step.status == "failed" and not run.outcome.success)]
     steps: list[ProcedureStep] = []
     for number, step in enumerate(done, start=1):
-        before = steps[-1] if steps else None
-        filled = before.target.name if before and before.target and before.kind in STAYS else ""
+        filled = steps[-1].name if steps and steps[-1].kind in STAYS else ""
         asks = asks_first(step, done[: number - 1]) and not _opens_menu(done[number - 1 : number + 1])
-        steps.append(replace(read_step(number, step), ask_first=asks, after=filled, seen=_looked_up(step, done)))
+        seen = _looked_up(step.seen, done) if step.seen else None
+        steps.append(replace(read_step(number, step), ask_first=asks, after=filled, seen=seen))
     return steps
 
 
 def read_step(number: int, step: Step) -> ProcedureStep:
     """One step as it was recorded."""
-    kind = kind_of(step.action_type)
+    kind, control = kind_of(step.action_type), step.target_control
     kept = {key: value for key, value in step.parameters.items() if kind == "switch" or plain(key) not in _LOCATORS}
-    name = step.target_control.name.strip()
+    name = control.name.strip()
     if not name and kind == "switch":
         name = next((str(kept[key]) for key in _APPLICATION_KEYS if kept.get(key)), "")
-    if not name and kind in ("click", "type", "select"):
-        name = _named_in(step.observation)
-    control = step.target_control
+    if not name and kind in NAMED:  # the one name a thought quotes, in any language: `click the "Save" button`
+        quoted = {found.strip() for found in _QUOTED_NAME.findall(step.observation)}
+        name = quoted.pop() if len(quoted) == 1 else ""
     in_row = bool(control.within) and is_fixed(role_of(control.type))  # a box without a name, told by its row
+    target = Target(name, control.type or "", control.within) if name or in_row else None
     return ProcedureStep(
-        number,
-        step.action_type,
-        kind,
-        Target(name, control.type or "", control.within) if name or in_row else None,
-        kept,
-        step.application or "",
-        step.agent or "",
-        around=step.around,
-        error=step.error or "",
+        number, step.action_type, kind, target, kept, step.application or "", around=step.around, error=step.error or ""
     )
+
+
+def _looked_up(seen: Seen, done: Sequence[Step]) -> LookedUp:
+    place = sum(step.step_number <= seen.after for step in done)
+    return LookedUp(place, seen.type, seen.whole, key=str(seen.beside or ""))
 
 
 def _opens_menu(two: Sequence[Step]) -> bool:
@@ -171,30 +194,10 @@ def _opens_menu(two: Sequence[Step]) -> bool:
     return len(two) == 2 and all(role_of(one.target_control.type) == "menuitem" for one in two)
 
 
-def _looked_up(step: Step, done: Sequence[Step]) -> LookedUp | None:
-    seen = step.seen
-    if seen is None:
-        return None
-    place = sum(one.step_number <= seen.after for one in done)
-    return LookedUp(place, seen.type, seen.whole, key=str(seen.beside or ""))
-
-
-_QUOTED_NAME = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{1,60})[\"”“»」』]")
-
-
-def _named_in(thought: str) -> str:
-    """The one name a thought quotes, in any language: `click the "Save" button`; "" where it quotes none or several."""
-    names = dict.fromkeys(found.strip() for found in _QUOTED_NAME.findall(thought))
-    return next(iter(names)) if len(names) == 1 else ""
-
-
 def texts_of(value: Any) -> Iterator[str]:
     """All texts and numbers in a JSON value, as texts."""
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from texts_of(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
+    if isinstance(value, (Mapping, list, tuple)):
+        for item in value.values() if isinstance(value, Mapping) else value:
             yield from texts_of(item)
     elif value is not None and not isinstance(value, bool):
         yield str(value)

@@ -33,15 +33,11 @@ class Values:
     def __init__(self, run: Experience, new: Request, constants: Mapping[str, str] | None = None) -> None:
         self.run, self.old, self.new = run, request_of(run), new
         self.pairing = pair(self.old, new)
+        self.new_of = self.pairing.values
+        self.all = (*self.new_of, *self.pairing.left)  # the values of the old request, in lower case
         self.served: set[str] = set()
-        self._new_of = self.pairing.values
         self._parsed = [value.text.casefold() for value in self.old.values]
         self._constants = constants or {}
-
-    @cached_property
-    def all(self) -> tuple[str, ...]:
-        """The values of the old request, in lower case."""
-        return (*self._new_of, *self.pairing.left)
 
     @property
     def unserved(self) -> list[str]:
@@ -55,7 +51,7 @@ class Values:
         Of a request in other words only what names a thing of interfaces: any other word may be somebody's name.
         """
         said = stems_of(f"{beside_values(self.old)} {beside_values(self.new)} {self.run.state.application or ''}")
-        own = {stem for value in (*self.all, *self._new_of.values()) for stem in stems_of(value)}
+        own = stems_of(" ".join((*self.all, *self.new_of.values())))
         dropped = frozenset() if self.pairing.alike else stems_of(" ".join(self.pairing.dropped))
         return said - own - frozenset(word for word in dropped if not thesaurus().is_known(word))
 
@@ -65,26 +61,29 @@ class Values:
         missing: list[str] = []
         parts, at = [], 0
         for slot in PLACEHOLDER.finditer(text):
-            parts += [self._fill_words(text[at : slot.start()], keep, missing), self._fill_slot(slot[0], missing)]
+            value = self._of_slot(slot[0])
+            if value is None:
+                missing.append(self._meaning_of(slot[0]))
+            parts += [self._fill_words(text[at : slot.start()], keep, missing), slot[0] if value is None else value]
             at = slot.end()
         return "".join((*parts, self._fill_words(text[at:], keep, missing))), missing
 
     def label(self, text: str) -> tuple[str, list[str]]:
         """The label of a button filled in: one that says what was typed already may be called so in any task."""
-        if bare(text) in self.served and self._new_of.get(bare(text), "").casefold() != bare(text):
+        if bare(text) in self.served and self.new_of.get(bare(text), "").casefold() != bare(text):
             return text, [slot_type(text)]
         return self.fill(text, keep=frozenset(self.served))
 
     def numbered(self, number: int) -> str:
         """What stands for the value of this number (from 1) in the old request; "" where nothing does."""
-        return self._new_of.get(self._parsed[number - 1], "") if 0 < number <= len(self._parsed) else ""
+        return self.new_of.get(self._parsed[number - 1], "") if 0 < number <= len(self._parsed) else ""
 
     def number(self, value: float) -> tuple[Any, list[str]]:
         """A number that is part of a value of the request, as the hour of a time and the day of a date are."""
         for old in self.all:
             parts = [int(part) for part in _NUMBERS.findall(old)]
             if value in parts:
-                now = _NUMBERS.findall(self._new_of.get(old, ""))
+                now = _NUMBERS.findall(self.new_of.get(old, ""))
                 if len(now) != len(parts):
                     return value, [old]
                 self.served.add(old)
@@ -93,45 +92,46 @@ class Values:
 
     def first_in(self, text: str) -> str:
         """What stands now for the first value of an old text: a row begins with what it is of. "" where it has none."""
-        found = [(slot.start(), self._of_slot(slot[0].strip("{}<>")) or "") for slot in PLACEHOLDER.finditer(text)]
-        found += [(find_whole(old, text.casefold()), new) for old, new in self._new_of.items() if holds(text, old)]
+        found = [(slot.start(), self._of_slot(slot[0]) or "") for slot in PLACEHOLDER.finditer(text)]
+        found += [(find_whole(old, text.casefold()), new) for old, new in self.new_of.items() if holds(text, old)]
         return min(((at, -len(new), new) for at, new in found if new), default=(0, 0, ""))[2]
 
     def _fill_words(self, text: str, keep: Collection[str], missing: list[str]) -> str:
         held = [value for value in self.all if value not in keep and holds(text, value)]
         self.served |= set(held)
-        missing += [slot_type(value) for value in held if value not in self._new_of]
-        return replaced(text, {value: self._new_of[value] for value in held if value in self._new_of})
+        missing += [slot_type(value) for value in held if value not in self.new_of]
+        return replaced(text, {value: self.new_of[value] for value in held if value in self.new_of})
 
-    def _fill_slot(self, slot: str, missing: list[str]) -> str:
-        name = slot.strip("{}<>")
-        value = self._of_slot(name)
-        if value is None:
-            missing.append(self._meaning_of(name))
-        return slot if value is None else value
-
-    def _of_slot(self, name: str) -> str | None:
+    def _of_slot(self, slot: str) -> str | None:
         """What stands for a placeholder; None where nothing does."""
+        name = slot.strip("{}<>")
         kind = self.run.slots.get(name, "")
         if self.run.trust is Trust.APPROVED and kind.startswith(FIXED):
             return kind[len(FIXED) :].strip()  # a person says so
         if (agreed := self._constants.get(self.run.digests.get(name, ""))) is not None:
             return agreed
-        told = SLOT_TYPE.fullmatch(kind)
-        if told is not None and told["first"]:
-            return self._of_words(int(told["first"]), int(told["last"] or told["first"]))
-        old = self._value_of_slot(name, told)
-        self.served |= {old} - {""}
-        return self._new_of.get(old)
+        return self._now(slot if slot in self.all else self._was(SLOT_TYPE.fullmatch(kind)))
 
-    def _of_words(self, first: int, last: int) -> str | None:
-        """What stands now for some words of the old request: values, or so many words of a value of as many."""
-        said = " ".join(self.old.text.split()[first - 1 : last]).strip(_BESIDE)
-        held = [old for old in self._new_of if holds(said, old)]
-        if held and not replaced(said, dict.fromkeys(held, "")).strip():
-            self.served |= set(held)
-            return replaced(said, {old: self._new_of[old] for old in held})
-        for old, new in self._new_of.items():
+    def _was(self, told: re.Match[str] | None) -> str:
+        """What the old request says in the place of a placeholder; "" where that is not known."""
+        if told is None or not told["where"]:
+            return ""
+        if told["slot"]:
+            return "".join(self._parsed[int(told["slot"]) - 1 : int(told["slot"])])
+        if told["first"]:
+            words = self.old.text.split()[int(told["first"]) - 1 : int(told["last"] or told["first"])]
+            return " ".join(words).strip(_BESIDE)
+        unmarked = [old for old in self.new_of if old not in self._parsed and slot_type(old) == told["type"]]
+        return unmarked[0] if len(unmarked) == 1 else ""
+
+    def _now(self, said: str) -> str | None:
+        """What stands for words of the old request: they are values, or so many words of a value of as many."""
+        held = [old for old in self.all if holds(said, old)]
+        self.served |= set(held)
+        known = {old: self.new_of[old] for old in held if old in self.new_of}
+        if known and not replaced(said, dict.fromkeys(known, "")).strip():
+            return replaced(said, known)
+        for old, new in self.new_of.items():
             parts, now, at = old.split(), new.split(), find_whole(said.casefold(), old)
             if at >= 0 and len(parts) == len(now):
                 self.served.add(old)
@@ -139,20 +139,8 @@ class Values:
                 return " ".join(now[start : start + len(said.split())])
         return None
 
-    def _value_of_slot(self, name: str, told: re.Match[str] | None) -> str:
-        """The value of the old request that a placeholder stands for; "" where none does."""
-        for secret in (f"{{{{{name}}}}}", name):  # a request that tells a password is kept with this in its place
-            if secret in self.all:
-                return secret
-        if name.startswith("secret") or told is None or not told["where"]:
-            return ""
-        if told["slot"]:
-            return "".join(self._parsed[int(told["slot"]) - 1 : int(told["slot"])])
-        unmarked = [old for old in self._new_of if old not in self._parsed and slot_type(old) == told["type"]]
-        return unmarked[0] if len(unmarked) == 1 else ""
-
     def _meaning_of(self, slot: str) -> str:
-        told = SLOT_TYPE.fullmatch(self.run.slots.get(slot, ""))
+        told = SLOT_TYPE.fullmatch(self.run.slots.get(slot.strip("{}<>"), ""))
         return told["meaning"] or told["type"] if told else "text"
 
 

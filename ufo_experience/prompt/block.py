@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.render import read
+from ufo_experience.procedure.reading import read
 from ufo_experience.schema import expect
 
 _NONCE = re.compile(r"[0-9a-f]{8}")
@@ -30,7 +30,7 @@ def new_nonce() -> str:
 
 
 def frame(examples: Sequence[str], nonce: str) -> str:
-    """The block around examples as `procedure.render` writes them. The nonce stands in it exactly twice.
+    """The block around examples as `Procedure.text` writes them. The nonce stands in it exactly twice.
 
     Raises:
         UsageError: `nonce` is not 8 hex digits.

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.cleaning import clean_json
 from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.procedure.render import phrase, render, tip_line
+from ufo_experience.procedure.render import phrase, tip_line
 from ufo_experience.procedure.runs import is_same_task, is_same_way
 from ufo_experience.prompt.block import frame, new_nonce, parse_block, strip_block
 from ufo_experience.request import Request, estimate_tokens
@@ -228,7 +228,7 @@ def _are_one(one: Experience, other: Experience) -> bool:
 def _in_few_words(way: Procedure, cap: int, count: TokenCounter, now: datetime) -> str:
     """The text of a procedure with as many steps as fit under the cap; with the fewest if none does."""
     for steps in _STEPS:
-        text = render(way, steps=steps, now=now)
+        text = way.text(steps, now)
         if count(text) <= cap:
             break
     return text

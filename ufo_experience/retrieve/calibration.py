@@ -95,7 +95,8 @@ def calibrate(
         raise UsageError(f"precision must lie in (0, 1], not {precision}")
     scored = [*(_from_records(retriever) if pairs is None else _of_pairs(retriever, pairs))]
     kinds = [sum(relevant is kind for _, relevant in scored) for kind in (True, False)]
-    least, cure = (MIN_PAIRS, "; give --labels FILE") if pairs is None else (1, "")
+    cure = '; give --labels FILE with lines such as {"query": "email Bob", "id": "6935f48a…", "relevant": true}'
+    least, cure = (MIN_PAIRS, cure) if pairs is None else (1, "")
     if min(kinds) < least:
         raise DataError(f"{kinds[0]} relevant and {kinds[1]} other pairs are too few (at least {least} each){cure}")
     # Labels show what must still pass. Runs of one task are too alike for that: they show what must not.

@@ -5,20 +5,20 @@
 Everything a program needs of sessions is imported from here; the modules inside may change.
 """
 
-from ufo_experience.session.blackboard import Blackboard
-from ufo_experience.session.dispatcher import (
-    LocalCommandDispatcher,
-    TaskExecutionProtocol,
-    Tool,
-    WebSocketCommandDispatcher,
-)
-from ufo_experience.session.factory import SessionFactory, SessionPool, SessionReport, TaskStatus
-from ufo_experience.session.following import RecallMode
-from ufo_experience.session.images import ImageMemoryItem, ImageMemoryItemNames
-from ufo_experience.session.interact import ConsoleInteractor, Interactor
+from ufo_experience.session.blackboard import Blackboard, ImageMemoryItem, ImageMemoryItemNames
+from ufo_experience.session.dispatcher import LocalCommandDispatcher, Tool, WebSocketCommandDispatcher
 from ufo_experience.session.memory import Memory, MemoryItem
-from ufo_experience.session.parts import SavePolicy, SessionConfig, SessionParts
+from ufo_experience.session.parts import (
+    ConsoleInteractor,
+    Interactor,
+    RecallMode,
+    RecoveryPolicy,
+    SavePolicy,
+    SessionConfig,
+    SessionParts,
+)
 from ufo_experience.session.plan import Plan, export_plan, load_plan
+from ufo_experience.session.pool import SessionFactory, SessionPool, SessionReport, TaskStatus
 from ufo_experience.session.protocols import (
     ACTION,
     DATA_COLLECTION,
@@ -35,9 +35,9 @@ from ufo_experience.session.protocols import (
     Result,
     ResultStatus,
     Target,
+    TaskExecutionProtocol,
     Turn,
 )
-from ufo_experience.session.recovery import RecoveryPolicy
 from ufo_experience.session.round import BaseRound
 from ufo_experience.session.session import BaseSession
 from ufo_experience.session.session_types import (
@@ -52,55 +52,11 @@ from ufo_experience.session.session_types import (
     WindowsBaseSession,
 )
 
-__all__ = [
-    "ACTION",
-    "DATA_COLLECTION",
-    "Agent",
-    "AgentError",
-    "AgentStatus",
-    "BaseRound",
-    "BaseSession",
-    "Blackboard",
-    "Command",
-    "CommandDispatcher",
-    "ConnectionLostError",
-    "ConsoleInteractor",
-    "Context",
-    "ContextNames",
-    "Decision",
-    "Evaluator",
-    "FollowerSession",
-    "FromFileSession",
-    "ImageMemoryItem",
-    "ImageMemoryItemNames",
-    "Interactor",
-    "LinuxBaseSession",
-    "LinuxServiceSession",
-    "LinuxSession",
-    "LocalCommandDispatcher",
-    "Memory",
-    "MemoryItem",
-    "OpenAIOperatorSession",
-    "Plan",
-    "RecallMode",
-    "RecoveryPolicy",
-    "Result",
-    "ResultStatus",
-    "SavePolicy",
-    "ServiceSession",
-    "Session",
-    "SessionConfig",
-    "SessionFactory",
-    "SessionParts",
-    "SessionPool",
-    "SessionReport",
-    "Target",
-    "TaskExecutionProtocol",
-    "TaskStatus",
-    "Tool",
-    "Turn",
-    "WebSocketCommandDispatcher",
-    "WindowsBaseSession",
-    "export_plan",
-    "load_plan",
-]
+__all__ = ["ACTION", "DATA_COLLECTION", "Agent", "AgentError", "AgentStatus", "BaseRound", "BaseSession", "Blackboard"]
+__all__ += ["Command", "CommandDispatcher", "ConnectionLostError", "ConsoleInteractor", "Context", "ContextNames"]
+__all__ += ["Decision", "Evaluator", "FollowerSession", "FromFileSession", "ImageMemoryItem", "ImageMemoryItemNames"]
+__all__ += ["Interactor", "LinuxBaseSession", "LinuxServiceSession", "LinuxSession", "LocalCommandDispatcher"]
+__all__ += ["Memory", "MemoryItem", "OpenAIOperatorSession", "Plan", "RecallMode", "RecoveryPolicy", "Result"]
+__all__ += ["ResultStatus", "SavePolicy", "ServiceSession", "Session", "SessionConfig", "SessionFactory"]
+__all__ += ["SessionParts", "SessionPool", "SessionReport", "Target", "TaskExecutionProtocol", "TaskStatus", "Tool"]
+__all__ += ["Turn", "WebSocketCommandDispatcher", "WindowsBaseSession", "export_plan", "load_plan"]

@@ -6,16 +6,18 @@ with its `format_version`. Every part may be missing; an object under any other 
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Mapping
 from datetime import datetime, timezone
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import MAX_DEPTH
 from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json, read_json_lines, write_atomic
-from ufo_experience.session.images import ImageMemoryItem, ImageMemoryItemNames, encode_image, is_data_url
 from ufo_experience.session.memory import Memory, MemoryItem, items_from_dicts
+from ufo_experience.store.files import read_regular
 
 Data: TypeAlias = MemoryItem | Mapping[str, Any] | str
 PromptPart: TypeAlias = dict[str, Any]
@@ -23,11 +25,24 @@ PromptPart: TypeAlias = dict[str, Any]
 FORMAT_VERSION = 1
 MAX_FILE_BYTES = 512 * 1024 * 1024
 MAX_SCREENSHOTS = 100
+MAX_IMAGE_BYTES = 20 * 1024 * 1024
 # A trajectory filed under a key is an ordinary item that carries the key; a value without fields is one field.
 TRAJECTORY_KEY, TRAJECTORY_VALUE = "trajectory_key", "trajectory_value"
 
 _ABSENT: Any = object()
-_PICTURE = ImageMemoryItemNames.IMAGE_STR
+_FIRST_BYTES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+
+
+class ImageMemoryItemNames:
+    """The fields of an `ImageMemoryItem`."""
+
+    METADATA: Final = "metadata"
+    IMAGE_PATH: Final = "image_path"
+    IMAGE_STR: Final = "image_str"
+
+
+class ImageMemoryItem(MemoryItem):
+    """A remembered screenshot: where it lies, what was said about it, and itself as a data URL."""
 
 
 class Blackboard:
@@ -45,18 +60,14 @@ class Blackboard:
         """Start empty, or with the last `questions_last_k` (-1: all) questions and answers in `questions_file`."""
         self.lock = threading.RLock()
         self._audit_file = audit_file
-        self.questions, self.requests, self.trajectories = (Memory(lock=self.lock) for _ in range(3))
-        self.screenshots = Memory(MAX_SCREENSHOTS, lock=self.lock)  # of `ImageMemoryItem`s
+        self._memories = {name: Memory(lock=self.lock) for name in ("questions", "requests", "trajectories")}
+        self.questions, self.requests, self.trajectories = self._memories.values()
+        self.screenshots = self._memories["screenshots"] = Memory(MAX_SCREENSHOTS, lock=self.lock)
         self._values: dict[str, Any] = {}
         if questions_file is not None:
             self.load_questions(questions_file, questions_last_k)
 
     # ---- the four memories
-
-    @property
-    def _memories(self) -> dict[str, Memory]:
-        names = ("questions", "requests", "trajectories", "screenshots")
-        return {name: getattr(self, name) for name in names}
 
     def add_data(self, data: Data, memory: Memory) -> None:
         """Add an item, a dict of fields, or a text (which becomes the field `text`) to `memory`."""
@@ -64,14 +75,12 @@ class Blackboard:
         with self.lock:
             memory.add_memory_item(item)
             name = next((name for name, own in self._memories.items() if own is memory), None)
-            self._record("add", memory=name, item={k: v for k, v in vars(item).items() if k != _PICTURE})
+            self._record("add", memory=name, item={k: v for k, v in vars(item).items() if k != "image_str"})
 
     def add_questions(self, questions: Data) -> None:
-        """Add a question with its answer."""
         self.add_data(questions, self.questions)
 
     def add_requests(self, requests: Data) -> None:
-        """Add a request of the user."""
         self.add_data(requests, self.requests)
 
     def add_trajectories(self, trajectories: Any = _ABSENT, value: Any = _ABSENT, *, key: Any = _ABSENT) -> None:
@@ -82,7 +91,7 @@ class Blackboard:
 
     def get_trajectories(self, key: str | None = None) -> list[Any]:
         """Give what was filed under `key`, oldest first; without a key every step as a dict."""
-        steps = self.trajectories.to_list_of_dicts()
+        steps = self.trajectories.list_content
         if key is None:
             return steps
         found = [step for step in steps if step.pop(TRAJECTORY_KEY, None) == key]
@@ -91,15 +100,14 @@ class Blackboard:
     def add_image(self, screenshot_path: StrPath = "", metadata: Mapping[str, Any] | None = None) -> None:
         """Add a screenshot: its path, its metadata (or what is under `metadata` in it), and the picture as a data URL.
 
-        Raises:
-            DataError: no such file, not a PNG, JPEG, GIF, WebP or BMP image, or larger than 20 MB.
+        Raises DataError: no such file, not a PNG, JPEG, GIF, WebP or BMP image, or larger than 20 MB.
         """
+        image = decode_image(read_regular(Path(screenshot_path), MAX_IMAGE_BYTES))
+        if image is None:
+            raise DataError("not a PNG, JPEG, GIF, WebP or BMP image", file=str(screenshot_path))
         about = dict(metadata or {})
-        item = ImageMemoryItem(
-            metadata=about.get(ImageMemoryItemNames.METADATA, about),
-            image_path=str(screenshot_path),
-            image_str=encode_image(screenshot_path),
-        )
+        about = about.get(ImageMemoryItemNames.METADATA, about)
+        item = ImageMemoryItem(metadata=about, image_path=str(screenshot_path), image_str=data_url(image))
         self.add_data(item, self.screenshots)
 
     def load_questions(self, file_path: StrPath, last_k: int = -1) -> None:
@@ -114,8 +122,7 @@ class Blackboard:
     def add_key_value(self, key: str, value: Any) -> None:
         """Put `value` at `key`, such as `devices/windows/ready`; what was there is replaced.
 
-        Raises:
-            UsageError: the key is malformed, or would lie below a value that is not a dict.
+        Raises UsageError: the key is malformed, or would lie below a value that is not a dict.
         """
         self._put(key, value, "add_key_value")
 
@@ -172,34 +179,30 @@ class Blackboard:
     def screenshots_to_prompt(self) -> list[PromptPart]:
         """Give each screenshot as two parts: its metadata, and the image as a data URL (none where it has no picture).
 
-        Raises:
-            DataError: a screenshot has something that is not the data URL of an image: no address gets into a prompt.
+        Raises DataError: something is not the data URL of an image. No address gets into a prompt.
         """
         parts: list[PromptPart] = []
         for number, shot in enumerate(self.screenshots.list_content):
-            parts.append({"type": "text", "text": dump(shot.get(ImageMemoryItemNames.METADATA, ""))})
-            if url := shot.get(_PICTURE):
-                if not is_data_url(url):
-                    raise DataError("not the data URL of an image", field=f"screenshots[{number}].{_PICTURE}")
+            parts.append({"type": "text", "text": dump(shot.get("metadata", ""))})
+            if url := shot.get("image_str"):
+                image = decode_image(url)
+                if image is None or url != data_url(image):
+                    raise DataError("not the data URL of an image", field=f"screenshots[{number}].image_str")
                 parts.append({"type": "image_url", "image_url": {"url": url}})
         return parts
 
     # ---- as JSON, as a dict, as a file
 
     def questions_to_json(self) -> str:
-        """Give the questions as one JSON array."""
         return self.questions.to_json()
 
     def requests_to_json(self) -> str:
-        """Give the requests as one JSON array."""
         return self.requests.to_json()
 
     def trajectories_to_json(self) -> str:
-        """Give the trajectories as one JSON array."""
         return self.trajectories.to_json()
 
     def screenshots_to_json(self) -> str:
-        """Give the screenshots, pictures included, as one JSON array."""
         return self.screenshots.to_json()
 
     def blackboard_to_dict(self) -> dict[str, Any]:
@@ -210,14 +213,12 @@ class Blackboard:
         return form
 
     def blackboard_to_json(self) -> str:
-        """Give all content as one JSON object."""
         return dump(self.blackboard_to_dict())
 
     def blackboard_from_dict(self, blackboard_dict: Mapping[str, Any]) -> None:
         """Replace all content by what `blackboard_to_dict` gave; a missing part is empty.
 
-        Raises:
-            DataError: a part has the wrong shape (the message names it); the content stays as it was.
+        On a `DataError`, which names the part that has the wrong shape, the content stays as it was.
         """
         self._take_over(blackboard_dict, "blackboard_from_dict")
 
@@ -226,24 +227,19 @@ class Blackboard:
         write_atomic(path, dump({"format_version": FORMAT_VERSION, **self.blackboard_to_dict()}))
 
     def load_from_file(self, path: StrPath) -> None:
-        """Replace all content by that of a file `save_to_file` wrote. Whatever is raised, the content stays as it was.
+        """Replace all content by that of a file `save_to_file` wrote.
 
-        Raises:
-            DataError: no such file, or torn or not JSON (`E_CORRUPT`), written by a newer version
-                (`E_VERSION`), or with a part of the wrong shape (`E_SCHEMA`).
+        On a `DataError` the content stays as it was: there is no such file, it is torn or not JSON (`E_CORRUPT`), a
+        newer version wrote it (`E_VERSION`), or a part has the wrong shape (`E_SCHEMA`).
         """
-        data = read_json(path, MAX_FILE_BYTES)
-        version = data.get("format_version", FORMAT_VERSION) if isinstance(data, dict) else FORMAT_VERSION
-        if version != FORMAT_VERSION:
-            told = f"format version {version!r}, this program reads {FORMAT_VERSION}"
-            raise DataError(told, file=str(path), code="E_VERSION")
         try:
-            self._take_over(data, "load_from_file", file=str(path))
+            self._take_over(read_json(path, MAX_FILE_BYTES), "load_from_file", file=str(path))
         except DataError as error:
-            raise DataError(error.reason, file=str(path), field=error.field, code="E_SCHEMA") from error
+            raise DataError(
+                error.reason, file=str(path), line=error.line, field=error.field, code=error.code
+            ) from error
 
     def is_empty(self) -> bool:
-        """Tell whether there is neither an item in a memory nor a key-value."""
         with self.lock:
             return not self._values and all(memory.is_empty() for memory in self._memories.values())
 
@@ -255,13 +251,27 @@ class Blackboard:
         """Replace all content, once the whole of `data` is read and checked."""
         if not isinstance(data, Mapping):
             raise DataError("must be an object", code="E_SCHEMA")
-        kinds = dict.fromkeys(self._memories, MemoryItem) | {"screenshots": ImageMemoryItem}
-        items = {name: items_from_dicts(data.get(name, []), kind, field=name) for name, kind in kinds.items()}
-        values = _read_values({name: part for name, part in data.items() if name not in {*kinds, "format_version"}})
+        version = data.get("format_version", FORMAT_VERSION)
+        if version != FORMAT_VERSION:
+            raise DataError(f"format version {version!r}, this program reads {FORMAT_VERSION}", code="E_VERSION")
+        fresh, parts = Blackboard(), dict(data)
+        for name, memory in fresh._memories.items():
+            kind = ImageMemoryItem if name == "screenshots" else MemoryItem
+            memory.load(items_from_dicts(parts.pop(name, []), kind, field=name))
+        parts.pop("format_version", None)
+        own = parts.pop("key_values", {})
+        if not isinstance(own, Mapping):
+            raise DataError("must be an object", field="key_values", code="E_SCHEMA")
+        path = ""
+        try:
+            for path, value in [*own.items(), *parts.items()]:
+                fresh.add_key_value(path, value)
+        except UsageError as error:
+            raise DataError(str(error), field="key_values" if path in own else str(path), code="E_SCHEMA") from error
         with self.lock:
             for name, memory in self._memories.items():
-                memory.load(items[name])
-            self._values = values
+                memory.load(fresh._memories[name].content)
+            self._values = fresh._values
             self._record(operation, **details)
 
     def _record(self, operation: str, **details: Any) -> None:
@@ -272,13 +282,11 @@ class Blackboard:
 def _as_item(data: Any) -> MemoryItem:
     if isinstance(data, MemoryItem):
         return data
-    if isinstance(data, str):
-        return MemoryItem(text=data)
-    if isinstance(data, Mapping):
-        item = MemoryItem()
-        item.add_values_from_dict(data)
-        return item
-    raise UsageError(f"a blackboard takes a MemoryItem, a dict or a text, not {type(data).__name__}")
+    if not isinstance(data, (str, Mapping)):
+        raise UsageError(f"a blackboard takes a MemoryItem, a dict or a text, not {type(data).__name__}")
+    item = MemoryItem()
+    item.add_values_from_dict({"text": data} if isinstance(data, str) else data)
+    return item
 
 
 def _filed(key: Any, value: Any) -> MemoryItem:
@@ -321,15 +329,26 @@ def _copied(value: Any) -> Any:
     return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
-def _read_values(parts: dict[str, Any]) -> dict[str, Any]:
-    """Key-values from a file: those under `key_values`, nested or by full path, and what stands beside them."""
-    own = parts.pop("key_values", {})
-    if not isinstance(own, Mapping):
-        raise DataError("must be an object", field="key_values", code="E_SCHEMA")
-    board, path = Blackboard(), ""
-    try:
-        for path, value in [*own.items(), *parts.items()]:
-            board.add_key_value(path, value)
-    except UsageError as error:
-        raise DataError(str(error), field="key_values" if path in own else str(path), code="E_SCHEMA") from error
-    return board._values
+def image_type(data: bytes) -> str | None:
+    """The media type of PNG, JPEG, GIF, WebP or BMP by the first bytes; None for anything else."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    if data[:2] == b"BM" and data[6:10] == bytes(4):
+        return "image/bmp"
+    return next((kind for first, kind in _FIRST_BYTES.items() if data.startswith(first)), None)
+
+
+def data_url(data: bytes) -> str:
+    """An image as a data URL of the type its bytes show."""
+    return f"data:{image_type(data)};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def decode_image(value: Any) -> bytes | None:
+    """The bytes of an image given as bytes, base64 or a data URL; None for anything else."""
+    if isinstance(value, str):
+        try:
+            value = base64.b64decode(value.rpartition(";base64,")[2], validate=True)
+        except ValueError:
+            return None
+    usable = isinstance(value, bytes) and len(value) <= MAX_IMAGE_BYTES and image_type(value) is not None
+    return value if usable else None

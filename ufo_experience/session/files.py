@@ -28,8 +28,7 @@ _log = logging.getLogger(__name__)
 def plain(value: Any) -> Any:
     """Give `value` as dicts, lists, strings, numbers, booleans and None only, sharing nothing with it.
 
-    Raises:
-        DataError: it contains itself, or is nested too deeply.
+    Raises DataError: it contains itself, or is nested too deeply.
     """
     try:
         form = to_jsonable_python(value, fallback=str, bytes_mode="base64")
@@ -42,23 +41,14 @@ def dump(value: Any) -> str:
     """Write the JSON form of `value` on one line; text stays readable, a lone surrogate is escaped."""
     form = plain(value)
     text = json.dumps(form, ensure_ascii=False)
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(form)
-    return text
+    return text if text.isascii() or text.encode("utf-8", "ignore").decode() == text else json.dumps(form)
 
 
-def write_atomic(path: StrPath, text: str) -> None:
-    """Write `text` as UTF-8: after a crash the file is the old one or the new one. Raises StorageError."""
-    make_folder(Path(path).parent)
-    replace_file(Path(path), text.encode("utf-8"))
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder and those above it. Raises StorageError."""
-    with storage_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+def write_atomic(path: StrPath, data: str | bytes) -> None:
+    """Write a file and the folders above it: after a crash it is the old one or the new one. Raises StorageError."""
+    with storage_errors(Path(path)):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    replace_file(Path(path), data.encode("utf-8") if isinstance(data, str) else data)
 
 
 def append_line(path: StrPath, line: str) -> None:
@@ -66,12 +56,13 @@ def append_line(path: StrPath, line: str) -> None:
 
     A line torn by an earlier crash is closed first, so that it spoils only itself.
     """
-    make_folder(Path(path).parent)
-    with storage_errors(Path(path)), open(path, "a+b") as file:
-        if file.seek(0, os.SEEK_END) > 0:
-            file.seek(-1, os.SEEK_END)
-            line = line if file.read(1) == b"\n" else f"\n{line}"
-        file.write(line.encode("utf-8") + b"\n")
+    with storage_errors(Path(path)):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "a+b") as file:
+            if file.seek(0, os.SEEK_END) > 0:
+                file.seek(-1, os.SEEK_END)
+                line = line if file.read(1) == b"\n" else f"\n{line}"
+            file.write(line.encode("utf-8") + b"\n")
 
 
 def read_json(path: StrPath, max_bytes: int) -> Any:
@@ -88,19 +79,16 @@ def read_json_lines(file_path: StrPath, last_k: int = -1) -> list[Any]:
         raise UsageError(f"last_k is a number of lines, or -1 for all of them, not {last_k}")
     if last_k == 0 or not Path(file_path).exists():
         return []
-    lines = read_regular(Path(file_path), MAX_LINES_BYTES).split(b"\n")
-    filled = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
-    values = [_object_or_text(line, file_path, number) for number, line in filled[-last_k if last_k > 0 else None :]]
-    return [value for value in values if value is not None]
-
-
-def _object_or_text(line: bytes, file: StrPath, number: int) -> Any:
-    try:
-        value = parse(line)
-    except DataError as error:
-        _log.warning("%s:%d: left out: %s", file, number, error.reason)
-        return None
-    if isinstance(value, (dict, str)):
-        return value
-    _log.warning("%s:%d: left out, neither an object nor a text", file, number)
-    return None
+    lines = enumerate(read_regular(Path(file_path), MAX_LINES_BYTES).split(b"\n"), start=1)
+    filled = [(number, line) for number, line in lines if line.strip()]
+    values = []
+    for number, line in filled if last_k == -1 else filled[-last_k:]:
+        try:
+            value, why = parse(line), "neither an object nor a text"
+        except DataError as error:
+            value, why = None, error.reason
+        if isinstance(value, (dict, str)):
+            values.append(value)
+        else:
+            _log.warning("%s:%d: left out: %s", file_path, number, why)
+    return values

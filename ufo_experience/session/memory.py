@@ -7,21 +7,18 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import Enum
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.session.files import dump
 
 
-class MemoryItem:
+class MemoryItem(SimpleNamespace):
     """One step of an agent, with whatever fields the agent cares to keep.
 
-    A field is given to the constructor, set with `set_value`, or simply assigned: `item.cost = 0.01`. Two items never
-    share a field.
+    A field is given to the constructor, set with `set_value`, or simply assigned: `item.cost = 0.01`.
     """
-
-    def __init__(self, /, **fields: Any) -> None:
-        vars(self).update(fields)
 
     def set_value(self, key: str, value: Any) -> None:
         """Add or replace the field `key`."""
@@ -35,7 +32,6 @@ class MemoryItem:
             MemoryItem.set_value(self, key, value)  # by its class: an item may have a field of this name
 
     def from_dict(self, data: Mapping[str, Any]) -> None:
-        """Fill this item from what `to_dict` or the parsed `to_json` gave."""
         MemoryItem.add_values_from_dict(self, data)
 
     def get_value(self, key: str) -> Any:
@@ -61,17 +57,7 @@ class MemoryItem:
         return dict(vars(self))
 
     def to_json(self) -> str:
-        """Give the item as one JSON object."""
         return dump(vars(self))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MemoryItem) and vars(self) == vars(other)
-
-    __hash__ = None  # type: ignore[assignment]  # its fields change
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{key}={value!r}" for key, value in vars(self).items())
-        return f"{type(self).__name__}({fields})"
 
 
 class Memory:
@@ -109,11 +95,7 @@ class Memory:
             self._content, self._dropped_cost = fresh._content, fresh._dropped_cost
 
     def from_list_of_dicts(self, data: Sequence[Mapping[str, Any]]) -> None:
-        """Replace the content by what `to_list_of_dicts` gave.
-
-        Raises:
-            DataError: an element is not a mapping; the content stays as it was.
-        """
+        """Replace the content by what `to_list_of_dicts` gave. On a `DataError` for anything else the content stays."""
         self.load(items_from_dicts(data))
 
     def delete_memory_item(self, step: int) -> None:
@@ -138,15 +120,12 @@ class Memory:
 
     @property
     def length(self) -> int:
-        """How many items there are."""
         return len(self._content)
 
     def is_empty(self) -> bool:
-        """Tell whether there is no item."""
         return self.length == 0
 
     def get_all(self) -> list[MemoryItem]:
-        """Give all items, oldest first."""
         return self.content
 
     def get_latest(self, n: int = 1) -> list[MemoryItem]:
@@ -157,7 +136,7 @@ class Memory:
 
     def get_latest_item(self) -> MemoryItem | None:
         """Give the newest item, or None if there is none."""
-        return next(iter(self.get_latest(1)), None)
+        return next(iter(self.get_latest()), None)
 
     def get_total_cost(self) -> float:
         """Sum the `cost` of all steps, those pushed out by the size limit included: the money is spent."""
@@ -166,8 +145,7 @@ class Memory:
 
     def filter_by_status(self, status: str | Enum) -> list[MemoryItem]:
         """Give the items whose `status`, or the status of any of their `results`, is `status`, letter case aside."""
-        wanted = _status_text(status)
-        return [item for item in self.content if wanted in _statuses(item)]
+        return [item for item in self.content if _status_text(status) in _statuses(item)]
 
     def filter_memory_from_keys(self, keys: Iterable[str]) -> list[dict[str, Any]]:
         """Give every item reduced to the named fields; a field an item lacks is left out."""
@@ -180,11 +158,9 @@ class Memory:
         return [fields for fields in self.list_content if fields.get("step") in wanted]
 
     def to_list_of_dicts(self) -> list[dict[str, Any]]:
-        """Give all items as dicts, oldest first."""
         return self.list_content
 
     def to_json(self) -> str:
-        """Give the memory as one JSON array."""
         return dump(self.list_content)
 
 
@@ -199,9 +175,8 @@ def items_from_dicts(data: Any, kind: type[MemoryItem] = MemoryItem, *, field: s
 
 
 def _cost(item: MemoryItem) -> float:
-    cost = vars(item).get("cost")
-    usable = isinstance(cost, (int, float)) and not isinstance(cost, bool) and math.isfinite(cost)
-    return float(cost) if usable else 0.0  # type: ignore[arg-type]
+    cost: Any = vars(item).get("cost")
+    return float(cost) if type(cost) in (int, float) and math.isfinite(cost) else 0.0
 
 
 def _statuses(item: MemoryItem) -> set[str]:

@@ -3,22 +3,72 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, Literal, get_args
 
 from ufo_experience.errors import UsageError
+from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.offer import PROVEN_AFTER
 from ufo_experience.session.files import StrPath
-from ufo_experience.session.following import RecallMode
-from ufo_experience.session.interact import Interactor
 from ufo_experience.session.protocols import Agent, CommandDispatcher, Evaluator
-from ufo_experience.session.recovery import RecoveryPolicy
-
-if TYPE_CHECKING:
-    from ufo_experience.memory import ExperienceMemory
 
 SAVE_MODES = ("always", "ask", "auto", "always_not")  # of UFO's `SAVE_EXPERIENCE`
+RecallMode = Literal["advise", "ahead", "replay"]
+
+
+class Interactor:
+    """The user of a session. As it stands nobody is there: nothing is asked for, confirmed, saved or answered."""
+
+    def answer(self, question: str) -> str:
+        """The answer to a question, "" for none."""
+        return ""
+
+    def show(self, text: str) -> None:
+        """Tell the user something."""
+
+    def first_request(self) -> str:
+        """What to do first; "" ends the session."""
+        return self.answer("What shall be done?")
+
+    def new_request(self) -> tuple[str, bool]:
+        """What to do next, and whether the user is done instead."""
+        answer = self.answer("What next? (N to finish)")
+        return answer, answer.casefold() in ("n", "no", "exit", "quit", "")
+
+    def experience_asker(self) -> bool:
+        """Whether to save this session as an experience."""
+        return self.confirm("Save this session as an experience?")
+
+    def confirm(self, question: str) -> bool:
+        """Whether a sensitive action may be executed; only a clear yes allows it."""
+        return self.answer(f"{question} (y/N)").casefold() in ("y", "yes")
+
+
+class ConsoleInteractor(Interactor):
+    """Asks at the terminal, and writes to standard error, so that standard output stays the program's."""
+
+    def __init__(self, ask: Callable[[str], str] = input, show: Callable[[str], object] | None = None) -> None:
+        self._ask = ask
+        self._show = show or (lambda text: sys.stderr.write(text + "\n"))
+
+    def answer(self, question: str) -> str:
+        with suppress(EOFError):
+            return self._ask(f"{question} ").strip()
+        return ""
+
+    def first_request(self) -> str:
+        """Ask until there is an answer; the end of input ends the session."""
+        with suppress(EOFError):
+            while True:
+                if request := self._ask("What shall be done? ").strip():
+                    return request
+        return ""
+
+    def show(self, text: str) -> None:
+        self._show(text)
 
 
 @dataclass(frozen=True)
@@ -48,24 +98,34 @@ class SavePolicy:
 
 def verdict_of(evaluation: Mapping[str, Any] | None) -> bool | None:
     """True for "yes", False for "no", None for anything else."""
-    word = str((evaluation or {}).get("complete", "")).strip().casefold()
-    return {"yes": True, "no": False}.get(word)
+    return {"yes": True, "no": False}.get(_word((evaluation or {}).get("complete")))
 
 
 def score_of(evaluation: Mapping[str, Any]) -> float | None:
     """The score in [0, 1]: the one given, else 1 for "yes" and 0 for "no", else the share of sub-scores with "yes"."""
     given = evaluation.get("score", evaluation.get("evaluation_score"))
-    if isinstance(given, (int, float)) and not isinstance(given, bool) and math.isfinite(given):
+    if type(given) in (int, float) and math.isfinite(given):
         return min(1.0, max(0.0, float(given)))
     verdict = verdict_of(evaluation)
     if verdict is not None:
         return float(verdict)
-    # UFO writes sub-scores as `{name: "yes"}`, since v3 as `[{"name", "evaluation"}]`.
-    scores = evaluation.get("sub_scores")
-    if isinstance(scores, list):
-        scores = {number: one.get("evaluation") for number, one in enumerate(scores) if isinstance(one, Mapping)}
-    words = [str(word).strip().casefold() for word in scores.values()] if isinstance(scores, Mapping) else []
+    scores = evaluation.get("sub_scores")  # UFO writes `{name: "yes"}`, since v3 `[{"name", "evaluation"}]`
+    listed = list(scores.values()) if isinstance(scores, Mapping) else scores if isinstance(scores, list) else []
+    words = [_word(one.get("evaluation") if isinstance(one, Mapping) else one) for one in listed]
     return words.count("yes") / len(words) if words else None
+
+
+def _word(value: Any) -> str:
+    return str(value).strip().casefold()
+
+
+@dataclass(frozen=True)
+class RecoveryPolicy:
+    """How many seconds to wait, and how often in a row an agent that fails is asked again."""
+
+    agent_timeout: float = 300.0
+    command_timeout: float = 60.0
+    agent_retries: int = 1
 
 
 @dataclass(frozen=True)

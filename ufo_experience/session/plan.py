@@ -13,24 +13,16 @@ import re
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field
 
-from ufo_experience.actions import kind_of
 from ufo_experience.errors import DataError
 from ufo_experience.integrations.formats import to_plan_file
-from ufo_experience.procedure.guide import Guide
-from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.procedure.steps import ProcedureStep
-from ufo_experience.procedure.steps import Target as Aim
-from ufo_experience.schema import validate
+from ufo_experience.schema import Experience, validate
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
-from ufo_experience.session.log_writer import APP, HOST
+from ufo_experience.session.log import APP, HOST
 from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
-
-if TYPE_CHECKING:
-    from ufo_experience.schema import Experience
 
 MAX_PLAN_BYTES = 4 * 1024 * 1024
 
@@ -61,8 +53,7 @@ class Plan(BaseModel):
 def load_plan(path: StrPath, values: Mapping[str, str] | None = None) -> Plan:
     """Read a plan file, filling placeholders: `{"input:1": "Jane"}` stands for `{{input:1}}`.
 
-    Raises:
-        DataError: no such file, too large, not JSON, no request, or an action without a name; the field is named.
+    Raises DataError: no such file, too large, not JSON, no request, or an action without a name; the field is named.
     """
     return validate(Plan, _fill(read_json(path, MAX_PLAN_BYTES), values or {}), file=str(path))
 
@@ -84,26 +75,14 @@ def export_plan(experience: Experience, path: StrPath) -> Path:
     return Path(path)
 
 
-def guide_along(plan: Plan) -> Guide:
-    """A guide along the actions of a plan that name a control. Whoever wrote the plan has allowed what is in it."""
-    steps = tuple(
-        ProcedureStep(number, one.action, kind_of(one.action), Aim(one.label), dict(one.parameters))
-        for number, one in enumerate((one for one in plan.actions if one.label), start=1)
-    )
-    return Guide(Procedure("", plan.request, plan.request, "", steps), max_detours=len(steps))
-
-
 class PlanAgent:
-    """Replays its part of a plan, exactly as written. Stops the run when an action does not work, or may not.
-
-    `left` are the actions still to be done, shared by the two agents that replay a plan.
-    """
+    """Replays its part of a plan, exactly as written. Stops the run when an action does not work, or may not."""
 
     def __init__(self, left: deque[PlanAction], name: str) -> None:
+        """`left` are the actions still to be done, shared by the two agents that replay a plan."""
         self.name, self._left = name, left
 
     async def act(self, turn: Turn) -> Decision:
-        """The next action of the plan."""
         failed = next((result for _, result in turn.last if not result.ok), None)
         if failed is not None:
             return Decision(AgentStatus.ERROR, result=f"the plan cannot go on: {failed.error}")

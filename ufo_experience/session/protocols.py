@@ -1,5 +1,4 @@
-"""What a session needs from the outside, as protocols: agents, evaluators and dispatchers of commands; and the
-context they share.
+"""What a session, its agents and whoever executes commands say to each other; and the context they share.
 
 turn ──▶ Agent.act ──▶ Decision ──▶ CommandDispatcher.execute_commands ──▶ Result
 """
@@ -10,14 +9,11 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from uuid import uuid4
 
 from ufo_experience.errors import ServiceError, UsageError
-
-if TYPE_CHECKING:
-    from ufo_experience.session.blackboard import Blackboard
-
+from ufo_experience.session.blackboard import Blackboard
 
 DATA_COLLECTION, ACTION = "data_collection", "action"  # types of tools
 
@@ -73,6 +69,11 @@ class Target:
     dialog: bool | None = None
     checked: bool | None = None
 
+    @property
+    def is_named_only(self) -> bool:
+        """True when it has still to be found on the screen."""
+        return bool(self.name) and not self.id
+
 
 @dataclass(frozen=True)
 class Command:
@@ -84,10 +85,13 @@ class Command:
     target: Target | None = None
     call_id: str = field(default_factory=lambda: uuid4().hex)
 
+    def __str__(self) -> str:
+        return f'{self.tool_name} on "{self.target.name}"' if self.target else self.tool_name
+
 
 @dataclass(frozen=True)
 class Result:
-    """What a command came to. `error` is None when it worked; `namespace` names what executed it."""
+    """What a command came to; `ok` when it worked, else `error` says why. `namespace` names what executed it."""
 
     status: ResultStatus = ResultStatus.SUCCESS
     result: Any = None
@@ -97,8 +101,12 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """True when it was executed and worked."""
         return self.status is ResultStatus.SUCCESS
+
+    @classmethod
+    def skipped(cls, command: Command, reason: str) -> Result:
+        """The result of a command that was not tried."""
+        return cls(ResultStatus.SKIPPED, error=reason, call_id=command.call_id)
 
 
 Outcomes = tuple[tuple[Command, Result], ...]
@@ -127,72 +135,8 @@ class Decision:
     prompt: Any = None
 
 
-@dataclass(frozen=True)
-class Turn:
-    """What an agent is given for one step.
-
-    `experiences` is the few-shot block for the task or sub-task, "" when memory has nothing to say. `ahead` is a block
-    with the actions a known way has next (`next_actions`), each of which can be answered as it stands; `handed_back`
-    says why actions the agent foresaw were not carried out.
-    """
-
-    request: str
-    subtask: str
-    application: str
-    step: int
-    context: Context
-    blackboard: Blackboard
-    last: Outcomes = ()
-    experiences: str = ""
-    ahead: str = ""
-    handed_back: str = ""
-
-
-class Agent(Protocol):
-    """Decides on the next step. One object serves one session."""
-
-    @property
-    def name(self) -> str:
-        """Its name in logs."""
-        ...
-
-    async def act(self, turn: Turn) -> Decision:
-        """Decide. Raises `AgentError`, or whatever it must: the session logs it and asks again."""
-        ...
-
-
-class Evaluator(Protocol):
-    """Judges a session from its logs."""
-
-    def evaluate(
-        self, request: str, log_path: str, eva_all_screenshots: bool, context: Context
-    ) -> tuple[dict[str, Any], float]:
-        """The judgement (`complete` "yes", "no" or "unsure"; `sub_scores`, `reason`, maybe `score`) and its cost."""
-        ...
-
-    def print_response(self, result: Mapping[str, Any]) -> None:
-        """Show the judgement to the user."""
-        ...
-
-
-class CommandDispatcher(Protocol):
-    """Has commands executed, here or elsewhere."""
-
-    async def execute_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]:
-        """One result per command, in order. A command that fails is a result, not an exception.
-
-        Raises `TimeoutError`, `ConnectionLostError` or `ConnectionError`, and `DataError` for a malformed command.
-        """
-        ...
-
-
-def describe(command: Command) -> str:
-    """The command in words."""
-    return f'{command.tool_name} on "{command.target.name}"' if command.target else command.tool_name
-
-
 class ContextNames(str, Enum):
-    """The names of the values a context holds."""
+    """What a context holds."""
 
     ID = "ID"
     MODE = "MODE"
@@ -217,14 +161,13 @@ class ContextNames(str, Enum):
     ERROR_MESSAGE = "ERROR_MESSAGE"
 
 
+_N = ContextNames
 _AT_FIRST: dict[ContextNames, Any] = {
-    **dict.fromkeys((ContextNames.REQUEST, ContextNames.SUBTASK, ContextNames.ERROR_MESSAGE), ""),
-    **dict.fromkeys((ContextNames.APPLICATION_PROCESS_NAME, ContextNames.APPLICATION_ROOT_NAME), ""),
-    **dict.fromkeys((ContextNames.CURRENT_ROUND_ID, ContextNames.SUBTASK_AMOUNT, ContextNames.SESSION_STEP), 0),
-    **{ContextNames.TOTAL_COST: 0.0, ContextNames.TOTAL_TOKENS: 0},
-    **{ContextNames.ROUND_STEP: {}, ContextNames.ROUND_COST: {}},
-    **{ContextNames.PREVIOUS_SUBTASKS: [], ContextNames.TRAJECTORY: []},
-    **dict.fromkeys((ContextNames.SESSION_FINISH, ContextNames.ERROR), False),
+    **dict.fromkeys((_N.REQUEST, _N.SUBTASK, _N.ERROR_MESSAGE), ""),
+    **dict.fromkeys((_N.APPLICATION_PROCESS_NAME, _N.APPLICATION_ROOT_NAME), ""),
+    **dict.fromkeys((_N.CURRENT_ROUND_ID, _N.SUBTASK_AMOUNT, _N.SESSION_STEP, _N.TOTAL_TOKENS), 0),
+    **dict.fromkeys((_N.SESSION_FINISH, _N.ERROR), False),
+    **{_N.TOTAL_COST: 0.0, _N.ROUND_STEP: {}, _N.ROUND_COST: {}, _N.PREVIOUS_SUBTASKS: [], _N.TRAJECTORY: []},
 }
 
 
@@ -236,16 +179,10 @@ class Context:
         self._dispatcher: CommandDispatcher | None = None
 
     def get(self, key: ContextNames, default: Any = None) -> Any:
-        """Give the value of `key`, or `default` when none was ever set."""
         return self._values.get(key, default)
 
     def set(self, key: ContextNames, value: Any) -> None:
-        """Set the value of `key`."""
         self._values[ContextNames(key)] = value
-
-    def add(self, key: ContextNames, amount: float) -> None:
-        """Add to a number, such as the cost so far."""
-        self._values[key] += amount
 
     @property
     def command_dispatcher(self) -> CommandDispatcher:
@@ -255,5 +192,69 @@ class Context:
         return self._dispatcher
 
     def attach_command_dispatcher(self, command_dispatcher: CommandDispatcher | None) -> None:
-        """Set the way commands go."""
         self._dispatcher = command_dispatcher
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What an agent is given for one step.
+
+    `experiences` is the few-shot block for the task or sub-task, "" when memory has nothing to say; `ahead` a block of
+    the actions a known way has next (`next_actions`), each of which can be answered as it stands; `handed_back` says
+    why actions the agent foresaw were not carried out.
+    """
+
+    request: str
+    subtask: str
+    application: str
+    step: int
+    context: Context
+    blackboard: Blackboard
+    last: Outcomes = ()
+    experiences: str = ""
+    ahead: str = ""
+    handed_back: str = ""
+
+
+class Agent(Protocol):
+    """Decides on the next step; one object serves one session, under `name` in its log.
+
+    `act` raises `AgentError`, or whatever it must: the session logs it and asks again.
+    """
+
+    @property
+    def name(self) -> str: ...
+    async def act(self, turn: Turn) -> Decision: ...
+
+
+class Evaluator(Protocol):
+    """Judges a session from its logs, and shows the judgement to the user.
+
+    `evaluate` gives the judgement (`complete` "yes", "no" or "unsure"; `sub_scores`, `reason`, maybe `score`) and what
+    it cost.
+    """
+
+    def evaluate(
+        self, request: str, log_path: str, eva_all_screenshots: bool, context: Context
+    ) -> tuple[dict[str, Any], float]: ...
+    def print_response(self, result: Mapping[str, Any]) -> None: ...
+
+
+class CommandDispatcher(Protocol):
+    """Has commands executed, here or elsewhere: one result each, in order.
+
+    A command that fails is a result, not an exception. Raises `TimeoutError`, `ConnectionLostError` or
+    `ConnectionError`, and `DataError` for a malformed command.
+    """
+
+    async def execute_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...
+
+
+class TaskExecutionProtocol(Protocol):
+    """A connection to the client that executes the commands of a service session: UFO's own, or any other.
+
+    Raises `ConnectionLostError` or `TimeoutError`. With a coroutine `reconnect()`, which says whether the connection is
+    back, a lost one is taken up again.
+    """
+
+    async def send_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...

@@ -8,83 +8,81 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from abc import ABC, abstractmethod
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ufo_experience.errors import ExperienceError, UsageError
-from ufo_experience.procedure.guide import Guide
-from ufo_experience.session.blackboard import Blackboard
-from ufo_experience.session.files import StrPath, dump, make_folder, write_atomic
-from ufo_experience.session.images import decode_image
-from ufo_experience.session.log_writer import RESPONSE, LogFile, SessionLog, write_markdown
+from ufo_experience.session.blackboard import Blackboard, decode_image
+from ufo_experience.session.dispatcher import execute, outcome_of, told
+from ufo_experience.session.files import StrPath, dump, write_atomic
+from ufo_experience.session.log import LogFile, SessionLog
 from ufo_experience.session.parts import SessionParts, verdict_of
-from ufo_experience.session.protocols import (
-    DATA_COLLECTION,
-    Agent,
-    AgentStatus,
-    Command,
-    ConnectionLostError,
-    Context,
-    ContextNames,
-)
+from ufo_experience.session.protocols import DATA_COLLECTION, Command, Context, ContextNames
 from ufo_experience.session.recall import Recall
-from ufo_experience.session.recovery import execute, told
-from ufo_experience.session.round import BaseRound
-from ufo_experience.store.files import storage_errors
+from ufo_experience.session.round import BaseRound, Workplace
 
 
-def _in_context(name: ContextNames, doc: str) -> Any:
+def _in_context(name: ContextNames) -> Any:
     """A property of a session that is kept in its context."""
-    return property(lambda self: self.context.get(name), lambda self, value: self.context.set(name, value), doc=doc)
+    return property(lambda self: self.context.get(name), lambda self, value: self.context.set(name, value))
 
 
-class BaseSession(ABC):
-    """What all sessions share. A subclass says which agents work and where requests come from.
+class BaseSession(Workplace):
+    """What all sessions share. A subclass says which agents work, and in which modes.
 
     After `run`, `results` has what each round and the evaluation came to, and `saved` the ids of what was learned.
     """
 
-    agent_name = "AppAgent"
-    _mode = ""
-    guide: Guide | None = None  # along a plan that is replayed, in place of a way memory found
+    agents: ClassVar[tuple[str, ...]]  # of the parts, those that it cannot do without
+    asks_memory = True  # where there is one
+    modes: ClassVar[tuple[str, ...]] = ("normal", "normal_operator")  # the first unless told otherwise
 
-    step = _in_context(ContextNames.SESSION_STEP, "Steps taken so far.")
-    cost = _in_context(ContextNames.TOTAL_COST, "US dollars spent so far.")
-    application_window = _in_context(ContextNames.APPLICATION_WINDOW, "The window being worked in.")
-    application_window_info = _in_context(ContextNames.APPLICATION_WINDOW_INFO, "What is known of that window.")
+    step = _in_context(ContextNames.SESSION_STEP)
+    cost = _in_context(ContextNames.TOTAL_COST)  # in US dollars
+    application_window = _in_context(ContextNames.APPLICATION_WINDOW)
+    application_window_info = _in_context(ContextNames.APPLICATION_WINDOW_INFO)
 
-    def __init__(self, task: str, should_evaluate: bool, id: str | int, *, parts: SessionParts) -> None:
+    def __init__(
+        self,
+        task: str,
+        should_evaluate: bool,
+        id: str | int,
+        request: str = "",
+        mode: str = "",
+        application_name: str | None = None,
+        *,
+        parts: SessionParts,
+    ) -> None:
         """Make a session named `task`, with a log folder of its own.
 
-        Raises:
-            UsageError: an agent is missing.
-            StorageError: the log folder cannot be made.
+        Without a `request` the user is asked for the first one. In operator modes the operator agent does the work of
+        the app agent, where there is one. `application_name` is what to work in, where that is known.
+
+        Raises UsageError: an agent is missing, or there is no such mode; StorageError: the log folder cannot be made.
         """
+        self.mode = mode or self.modes[0]
+        if self.mode not in self.modes:
+            raise UsageError(f"unknown mode {mode!r}: use one of {', '.join(self.modes)}")
+        if self.mode in ("normal_operator", "operator") and parts.operator_agent is not None:
+            parts = replace(parts, app_agent=parts.operator_agent)
         self.task, self.id, self.parts = task, id, parts
         self.logger = logging.getLogger(__name__)
-        self._should_evaluate = should_evaluate
-        self.host_agent: Agent | None = None
-        self.app_agent: Agent
+        self._should_evaluate, self._request, self._application_name = should_evaluate, request, application_name
         self.reset()
 
-    @abstractmethod
     def _init_agents(self) -> None:
-        """Choose the agents among the parts: `app_agent`, and `host_agent` where there are two."""
-
-    @abstractmethod
-    def next_request(self) -> str:
-        """The next request; sets the session finished when there is none."""
-
-    def request_to_evaluate(self) -> str:
-        """The requests the evaluator is to judge by, as JSON."""
-        return self.blackboard.requests_to_json()
+        for name in self.agents:
+            agent = getattr(self.parts, name)
+            if agent is None:
+                raise UsageError(f"{self.session_type} needs {name} in its parts")
+            setattr(self, name, agent)
 
     def reset(self) -> None:
         """Begin anew: no rounds, an empty context, a new log folder."""
-        parts, config = self.parts, self.parts.config
+        parts = self.parts
         self._init_agents()
-        self.log = SessionLog(config.log_root, self.task)
+        self.log = SessionLog(parts.config.log_root, self.task)
         self.log_path = f"{self.log.folder}{os.sep}"
         self.rounds: dict[int, BaseRound] = {}
         self.results: list[dict[str, Any]] = []
@@ -94,26 +92,27 @@ class BaseSession(ABC):
         self._finish = False
         self.context = Context()
         self._init_context()
-        self.recall: Recall | None = None
-        if parts.memory is not None and config.recall is not None:
-            self.recall = Recall(parts.memory, f"{self.task}#{self.id}", config)
+        is_judged = self._should_evaluate and parts.evaluator is not None
+        memory = parts.memory if self.asks_memory and parts.config.recall is not None else None
+        self.recall = Recall(memory, f"{self.task}#{self.id}", parts.config, self.context, is_judged)
 
     def _init_context(self) -> None:
         self.context.attach_command_dispatcher(self.parts.dispatcher)
         self.context.set(ContextNames.ID, self.id)
-        self.context.set(ContextNames.MODE, self._mode)
+        self.context.set(ContextNames.MODE, self.mode)
         self.context.set(ContextNames.LOG_PATH, self.log_path)
+        if self._application_name:
+            self.context.set(ContextNames.APPLICATION_ROOT_NAME, self._application_name)
+            self.application_window_info = {"name": self._application_name}
 
     # ---- what it is at
 
     @property
     def session_type(self) -> str:
-        """The name of its class."""
         return type(self).__name__
 
     @property
     def total_rounds(self) -> int:
-        """How many rounds there are."""
         return len(self.rounds)
 
     @property
@@ -128,32 +127,22 @@ class BaseSession(ABC):
 
     @property
     def evaluation_logger(self) -> LogFile:
-        """The file of judgements."""
-        return self.log.evaluation_logger
-
-    @property
-    def is_judged(self) -> bool:
-        """True when an evaluator looks at what was done in the end."""
-        return self._should_evaluate and self.parts.evaluator is not None
+        return self.log.evaluations
 
     @property
     def injected(self) -> tuple[str, ...]:
-        """Ids of the experiences that were shown to its agents."""
-        return self.recall.injected if self.recall else ()
+        """Ids of the experiences that its agents were shown."""
+        return self.recall.injected
 
     @property
     def followed(self) -> tuple[str, ...]:
         """Ids of the experiences that were offered as a way, step by step, in `ahead` and `replay`."""
-        return self.recall.followed if self.recall else ()
+        return self.recall.followed
 
     # ---- running
 
     async def run(self) -> list[dict[str, Any]]:
-        """Run all rounds and what follows them; returns the result of each round and of the evaluation.
-
-        Raises:
-            StorageError: the log cannot be written.
-        """
+        """Run all rounds and what follows them; returns `results`. Raises StorageError: the log cannot be written."""
         while not self.is_finished():
             round = await asyncio.to_thread(self.create_new_round)
             if round is None:
@@ -169,13 +158,23 @@ class BaseSession(ABC):
         if self._should_evaluate and not self.is_error():
             self.evaluation()
         success = verdict_of(self._evaluation)
-        if self.recall is not None and success is not None:
+        if success is not None:
             self.recall.credit(success)
         if self.parts.config.log_to_markdown:
             self.save_log_to_markdown()
         if self.parts.config.save.wants(self._evaluation, self.parts.user.experience_asker):
             self.experience_saver()
         self.print_cost()
+
+    def next_request(self) -> str:
+        """The request given at first, then the user's next one; an empty one, or none, finishes the session."""
+        if self.total_rounds == 0:
+            request, done = self._request or self.parts.user.first_request(), False
+        else:
+            request, done = self.parts.user.new_request()
+        if done or not request.strip():
+            self.finish()
+        return request
 
     def create_new_round(self) -> BaseRound | None:
         """Make the round of the next request; None when the session is finished."""
@@ -187,11 +186,9 @@ class BaseSession(ABC):
         return round
 
     def create_following_round(self) -> BaseRound | None:
-        """Make the round that follows: the next request's."""
         return self.create_new_round()
 
     def add_round(self, id: int, round: BaseRound) -> None:
-        """Add a round."""
         self.rounds[id] = round
 
     def is_finished(self) -> bool:
@@ -199,24 +196,18 @@ class BaseSession(ABC):
         config = self.parts.config
         return self._finish or self.step >= config.max_step or self.total_rounds >= config.max_round or self.is_error()
 
-    def is_error(self) -> bool:
-        """True when the session is in the error state."""
-        round = self.current_round
-        return bool(self.context.get(ContextNames.ERROR)) or (round is not None and round.state is AgentStatus.ERROR)
-
     def finish(self) -> None:
         """End the session before the next round."""
         self._finish = True
 
-    def set_error(self, error_message: str) -> None:
-        """Put the session into the error state; `context` keeps the message."""
-        self.context.set(ContextNames.ERROR, True)
-        self.context.set(ContextNames.ERROR_MESSAGE, error_message)
-
     # ---- after the rounds
 
+    def request_to_evaluate(self) -> str:
+        """The requests the evaluator is to judge by, as JSON."""
+        return self.blackboard.requests_to_json()
+
     def evaluation(self) -> None:
-        """Have the session judged: by the default setting, and if that fails without all the screenshots.
+        """Have the session judged, with all screenshots if so configured; if that fails, without.
 
         When that fails too, the outcome stays unknown.
         """
@@ -241,21 +232,19 @@ class BaseSession(ABC):
 
     def experience_saver(self) -> None:
         """Learn from the log of this session; `saved` are the ids. A memory that refuses is logged, the log stays."""
-        responses = self.log.folder / RESPONSE
-        if self.parts.memory is None:
+        memory, responses = self.parts.memory, self.log.responses.path
+        if memory is None:
             self.logger.warning("%s: no memory to save the experience in", self.task)
-            return
-        if not responses.exists():
-            return
-        try:
-            report = self.parts.memory.ingest(responses, include_failures=True)
-        except ExperienceError as error:
-            self.logger.error("%s: the experience was not saved: %s", self.task, error)
-            return
-        self.saved = tuple(report.added)
-        self.cost += report.cost
-        for source, reason in report.failed:
-            self.logger.warning("%s: %s", source, reason)
+        elif responses.exists():
+            try:
+                report = memory.ingest(responses, include_failures=True)
+            except ExperienceError as error:
+                self.logger.error("%s: the experience was not saved: %s", self.task, error)
+                return
+            self.saved = tuple(report.added)
+            self.cost += report.cost
+            for source, reason in report.failed:
+                self.logger.warning("%s: %s", source, reason)
 
     def print_cost(self) -> None:
         """Tell the user what the session cost, where that is known."""
@@ -265,7 +254,7 @@ class BaseSession(ABC):
     def save_log_to_markdown(self) -> None:
         """Write the log as `output.md`, for people; when that cannot be done, it is logged."""
         try:
-            write_markdown(self.log.folder)
+            self.log.report()
         except ExperienceError as error:
             self.logger.warning("%s: no report: %s", self.task, error)
 
@@ -281,34 +270,27 @@ class BaseSession(ABC):
 
     async def capture_last_screenshot(self, save_path: StrPath, full_screen: bool = False) -> None:
         """Save a screenshot of the window or of all screens; when there is none, that is logged."""
-        tool = "capture_desktop_screenshot" if full_screen else "capture_window_screenshot"
-        found = await self._collect(tool, {"all_screens": True} if full_screen else {})
+        whole = Command("capture_desktop_screenshot", {"all_screens": True}, DATA_COLLECTION)
+        found = await self._look(whole if full_screen else Command("capture_window_screenshot", {}, DATA_COLLECTION))
         image = decode_image(found)
         if image is not None:
-            path = Path(save_path)
-            make_folder(path.parent)
-            with storage_errors(path):
-                path.write_bytes(image)
+            write_atomic(save_path, image)
         elif found is not None:
-            self.logger.warning("no last screenshot: %s gave no image", tool)
+            self.logger.warning("the last screenshot gave no image")
 
     async def capture_last_ui_tree(self, save_path: StrPath) -> None:
         """Save the UI tree as JSON; when there is none, that is logged."""
-        tree = await self._collect("get_ui_tree", {})
-        if tree:
+        if tree := await self._look(Command("get_ui_tree", {}, DATA_COLLECTION)):
             write_atomic(save_path, dump(tree))
 
-    async def _collect(self, tool: str, parameters: dict[str, Any]) -> Any:
+    async def _look(self, command: Command) -> Any:
         """What a look came to; None when there is nothing."""
-        command, timeout = Command(tool, parameters, DATA_COLLECTION), self.parts.config.recovery.command_timeout
-        try:
-            [(_, result)] = await execute(self.context.command_dispatcher, [command], timeout)
-        except ConnectionLostError as error:
-            self.logger.warning("%s: %s", tool, error)
-            return None
-        if not result.ok:
-            self.logger.warning("%s: %s", tool, result.error)
-        return result.result if result.ok else None
+        dispatcher, timeout = self.context.command_dispatcher, self.parts.config.recovery.command_timeout
+        done = await outcome_of(execute(dispatcher, [command], timeout))
+        if not isinstance(done, Exception) and done[0][1].ok:
+            return done[0][1].result
+        self.logger.warning("%s: %s", command.tool_name, done if isinstance(done, Exception) else done[0][1].error)
+        return None
 
     @staticmethod
     def initialize_logger(log_path: StrPath, log_filename: str, mode: str = "a") -> LogFile:
@@ -317,8 +299,3 @@ class BaseSession(ABC):
         if mode == "w":
             path.unlink(missing_ok=True)
         return LogFile(path)
-
-    def _need(self, agent: Agent | None, part: str) -> Agent:
-        if agent is None:
-            raise UsageError(f"{self.session_type} needs {part} in its parts")
-        return agent

@@ -44,7 +44,7 @@ from ufo_experience.store.files import (
     write_new,
     writer_lock,
 )
-from ufo_experience.store.location import carried_by, check_writable
+from ufo_experience.store.location import carried_by, check_writable, quoted
 from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import View
@@ -92,7 +92,9 @@ class FolderStore(BaseStore):
         root = Path(path).absolute()
         if not (root / STORE_FILE).exists() and not (root / RECORDS).is_dir():
             if not create:
-                raise NotFoundError("no experience store", file=str(path))
+                make = f"to make one: ufo-experience ingest PATH --db {quoted(str(path))}"
+                cure = "it is a file, a store is a folder" if root.is_file() else make
+                raise NotFoundError(f"no experience store; {cure}", file=str(path))
             _make(root, network)
         _check_version(root)
         for name in (RECORDS, REMOVED, CORRUPT, INDEX, EVENTS):

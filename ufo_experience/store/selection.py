@@ -201,7 +201,7 @@ def resolve_among(known: Sequence[str], beginnings: Iterable[str], missing: str 
 def _resolve(known: Sequence[str], beginning: str, missing: str) -> str:
     fitting = [id for id in known if id.startswith(beginning)] if beginning else []
     if not fitting:
-        raise NotFoundError(f"{missing} {beginning!r}")
+        raise NotFoundError(f"{missing} {beginning!r}; ids stand in: ufo-experience list")
     if len(fitting) > 1:
         more = f"give more of the id (at least {MIN_PREFIX} digits)"
         raise UsageError(f"{beginning!r} fits {len(fitting)} records; {more}")

@@ -70,12 +70,12 @@ def steps_of(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
     output, state = item.row("model_output"), item.row("state")
     results, elements = item.rows("result"), state.rows("interacted_element")
     thought = (output.row("current_state") or output).first("memory", "next_goal", "thinking")
+    skipped = Row(extracted_content="skipped", error="skipped: an earlier action ended this step")
     for place, action in enumerate(output.rows("action")):
         name = next(iter(action), "")
         if name in ("", "done"):
             continue
         element = elements[place] if place < len(elements) else Row()
-        skipped = Row(extracted_content="skipped", error="skipped: an earlier action ended this step")
         result = results[place] if place < len(results) else skipped
         yield {
             "action_type": name,
@@ -124,7 +124,7 @@ class MiniWobReader(RowsReader):
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         utterance = row.get("utterance")
-        draft.request = as_name(as_dict(utterance).get("utterance") if isinstance(utterance, dict) else utterance)
+        draft.request = as_name(utterance.get("utterance") if isinstance(utterance, dict) else utterance)
         page = _Page(draft)
         for state in row.rows("states"):
             action = state.row("action")
@@ -142,7 +142,7 @@ class _Page:
         self.draft = draft
         self.application = draft.path.name.split(".")[0].split("_")[0]
         self.down: tuple[int, int] | None = None
-        self.typed: list[str] = []
+        self.typed = ""
         self.field, self.secret = ("", ""), False
 
     def event(self, action: Row, path: list[Row]) -> None:
@@ -165,22 +165,21 @@ class _Page:
     def _key(self, kind: str, code: int, path: list[Row]) -> None:
         """A character is typed, a backspace takes the last one back, Enter is a step of its own."""
         control = _named(path)
-        if control != self.field:
+        if control != self.field or (kind, code) == ("keydown", _ENTER):
             self.flush()
-        if kind == "keydown" and code == _ENTER:
-            self.flush()
+        if (kind, code) == ("keydown", _ENTER):
             self._step("press", control, {"key": "Enter"})
-        elif kind == "keydown" and code == _BACKSPACE:
-            del self.typed[-1:]
+        elif (kind, code) == ("keydown", _BACKSPACE):
+            self.typed = self.typed[:-1]
         elif kind == "keypress" and 32 <= code < 0x110000:
-            self.typed.append(chr(code))
+            self.typed += chr(code)
             self.field, self.secret = control, path[-1].name("tag").casefold() == "input_password"
 
     def flush(self) -> None:
         """Write down what was typed."""
         if self.typed:
-            self._step("type", self.field, {"text": "".join(self.typed)}, secret=self.secret)
-            self.typed = []
+            self._step("type", self.field, {"text": self.typed}, secret=self.secret)
+            self.typed = ""
 
     def _step(self, action: str, control: tuple[str, str], given: dict[str, str] | None = None, **more: Any) -> None:
         name, role = control

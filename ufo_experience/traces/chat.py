@@ -8,16 +8,15 @@ each text of the user begins a new one). Nobody in such a file judges the run, u
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.traces.calls import Call, calls_in
-from ufo_experience.traces.draft import Draft, run_key
+from ufo_experience.traces.calls import calls_in
+from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
-from ufo_experience.traces.rows import TASK, Numbered, RowsReader, stated_outcome, states_outcome, steps_of_calls
-from ufo_experience.traces.tree import marks_of_text
+from ufo_experience.traces.rows import TASK, RowsReader, stated_outcome, states_outcome, steps_of_calls
+from ufo_experience.traces.tree import Marks, marks_of_text
 from ufo_experience.traces.values import Row, as_dict, as_dicts, as_host, as_list, as_text
 
 MAX_RESULT = 2_000  # characters of a tool's answer
@@ -30,32 +29,24 @@ _WRAPPED = {  # a part of a message whose only key says what it is: Bedrock, Gem
 }
 _CALLS = ("function_call", "computer_call", "custom_tool_call", "local_shell_call", "mcp_call", "tool_use", "tool_call")
 _RESULTS = ("function_call_output", "computer_call_output", "custom_tool_call_output", "local_shell_call_output")
-_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "gpt": "assistant", "function": "tool"}
-_ROLES |= {"AIMessage": "assistant"}
 _KINDS = (*_CALLS, *_RESULTS, "reasoning", "message", "human", "ai")
+_ROLES = {"human": "user", "function": "tool", **dict.fromkeys(("ai", "model", "gpt", "AIMessage"), "assistant")}
 # What a host puts beside the user's words.
 _OF_THE_HOST = ("<", "Caveat:", "# AGENTS.md", "[Request interrupted", "This session is being continued")
 _KEPT_BESIDE = ("file-history-snapshot", "queue-operation", "summary", "progress")  # with these a session may begin
 _ERRORS = ("error", "### error", "traceback", "exception")
 
-
-@dataclass
-class _Made:
-    """A tool call that was made, as a step, and by which identifier its result comes."""
-
-    id: str
-    url: Any
-    step: dict[str, Any]
+_Made = tuple[str, dict[str, Any]]  # a tool call as a step, with the identifier by which its result comes
 
 
-@dataclass
 class _Talk:
     """A conversation being followed; `tasks` are the user's texts with the calls that came after each."""
 
-    split: bool = False
-    tasks: list[tuple[str, list[_Made]]] = field(default_factory=list)
-    thought: str = ""
-    names: dict[str, tuple[str, str]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.split = False
+        self.tasks: list[tuple[str, list[_Made]]] = []
+        self.thought = ""
+        self.names: Marks = {}
 
     def follow(self, message: Any, time: Any = None) -> None:
         """Take one message or item, of any of the vendors."""
@@ -84,9 +75,11 @@ class _Talk:
         if codex or claude_code or _is_item(record):
             self.follow(payload if codex else message if claude_code else record, record.get("timestamp"))
 
-    def runs(self, head: Row) -> Iterator[Numbered]:
-        """The tasks for which something was done, each with its calls."""
-        yield from ((None, Row(head=head, task=task, made=made)) for task, made in self.tasks if made)
+    def runs(self, head: Row) -> Iterator[Row]:
+        """The tasks for which something was done, each with its calls, and the object that holds the conversation."""
+        for task, made in self.tasks:
+            if made:
+                yield Row(head=head, task=task, made=made)
 
     def _message(self, item: Row, role: str, time: Any) -> None:
         """A message of the user or the model: its words, the calls in it, and results of earlier ones."""
@@ -104,48 +97,48 @@ class _Talk:
 
     def _call(self, items: Iterable[Any], time: Any) -> None:
         found = [
-            (call, one.name("call_id", "id", "toolUseId")) for one in as_dicts([*items]) for call in _calls_of(one)
+            (call, item.name("call_id", "id", "toolUseId"))
+            for item in as_dicts([*items])
+            for call in calls_in(item.listed("action", "actions") if item.get("type") == "computer_call" else item)
+            if call.name
         ]
         if not self.tasks:
             self.tasks.append(("", []))
-        urls = [call.arguments.get("url") for call, _ in found]
         steps = steps_of_calls([call for call, _ in found], self.thought, marks=self.names)
-        for (call, identifier), url, step in zip(found, urls, steps, strict=True):
+        for (call, identifier), step in zip(found, steps, strict=True):
             name = call.name.rpartition("__")[2] or call.name
-            self.tasks[-1][1].append(_Made(identifier, url, step | {"action_type": name, "timestamp": time}))
+            self.tasks[-1][1].append((identifier, step | {"action_type": name, "timestamp": time}))
         self.thought = "" if found else self.thought
 
     def _result(self, name: str, item: Row) -> None:
         text = _words_of(_blocks(item))
         self.names = marks_of_text(text) if "[ref=" in text else self.names
         made = [one for _, calls in self.tasks for one in calls]
-        one = next((one for one in reversed(made) if one.id == name or not name), None)
-        if one is not None:
+        step = next((step for identifier, step in reversed(made) if identifier == name or not name), None)
+        if step is not None:
             failed = item.get("is_error") is True or item.get("status") == "error"
             if failed or text.strip().split("\n", 1)[0].casefold().startswith(_ERRORS):
-                one.step["error"] = text[:500] or "failed"
-            one.step["result"] = text[:MAX_RESULT]
+                step["error"] = text[:500] or "failed"
+            step["result"] = text[:MAX_RESULT]
 
 
 class ChatReader(RowsReader):
     """Conversations with tool calls; a file may hold one or many, and each text of a user may begin a run."""
 
     name = "chat"
-    tasks = TASK
+    tasks = ("task",)
     untold = "the conversation"
     wanted = "conversation with a tool call"
 
     def recognises(self, found: Found) -> bool:
         """True for messages with a role, or items of a known kind, among which a tool is called."""
-        values = [item for value in found.values for item in as_list(value)]
-        return any(_is_talk(value) for value in values[:60])
+        return any(_is_talk(item) for item in [item for value in found.values for item in as_list(value)][:60])
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
-        """Each task with the calls that came after it, and the object that holds the conversation."""
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         single = _Talk()
         for _, record in records_of(path, report.problems):
             listed = _listed(record)
-            if any(_is_item(item) for item in listed):
+            if any(map(_is_item, listed)):
                 talk = _Talk()
                 for item in listed:
                     talk.follow(item)
@@ -154,39 +147,28 @@ class ChatReader(RowsReader):
                 single.follow_line(record)
         yield from single.runs(Row())
 
-    def start(self, path: Path, row: Row, number: int) -> Draft:
-        """The task is what the file states beside the messages, else the text of the user."""
-        stated, actions = row["head"].first(*TASK), [one.step["action_type"] for one in row["made"]]
-        request = stated if isinstance(stated, str) else row["task"]
-        key = run_key(path.stem, number, [row["task"], actions])
-        return Draft(path, format=self.name, session=key, request=request)
-
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         head, host = row["head"], None
-        for one in row["made"]:
-            host = as_host(one.url) or host
-            draft.step(**one.step, application=head.first("application", "app") or host)
+        stated = head.first(*TASK)  # the task is what the file states beside the messages, else the text of the user
+        draft.request = stated if isinstance(stated, str) else row["task"]
+        draft.starts_with = [row["task"], [step["action_type"] for _, step in row["made"]]]
+        for _, step in row["made"]:
+            host = as_host(step["parameters"].get("url")) or host
+            draft.step(**step, application=head.first("application", "app") or host)
         outcome = stated_outcome(head) if states_outcome(head) else {}
         return {**outcome, "agent": head.get("model") or self.name, "env": "web" if host else None}
 
 
-def _calls_of(item: Row) -> list[Call]:
-    if item.get("type") == "computer_call":
-        return [call for action in as_list(item.get("action") or item.get("actions")) for call in calls_in(action)]
-    return [call for call in calls_in(item) if call.name]
-
-
 def _is_talk(value: Any) -> bool:
-    """True for an object that calls a tool, or holds messages that do."""
+    """True for an object that calls a tool or holds messages that do, and for a line of a host's session file."""
     found = as_dict(value)
-    inner = found.row("payload") or found.row("message") or found
-    if found.get("type") in ("session_meta", "response_item") and "payload" in found:
-        return True
-    if found.get("sessionId") and found.get("type") in ("user", "assistant") and found.get("message"):
-        return True
-    if found.get("type") in _KEPT_BESIDE and found.keys() & {"messageId", "leafUuid", "sessionId"}:
-        return True
-    return any(_calls_tool(item) for item in [inner, *_listed(found)])
+    kind, inner = found.get("type"), found.row("payload") or found.row("message") or found
+    return (
+        (kind in ("session_meta", "response_item") and "payload" in found)
+        or (kind in ("user", "assistant") and found.has("sessionId") and found.has("message"))
+        or (kind in _KEPT_BESIDE and bool(found.keys() & {"messageId", "leafUuid", "sessionId"}))
+        or any(map(_calls_tool, [inner, *_listed(found)]))
+    )
 
 
 def _listed(record: Row) -> list[Row]:
@@ -208,10 +190,12 @@ def _is_item(item: Row) -> bool:
 
 def _blocks(item: Row) -> list[Row]:
     """The parts of a message, of a result or of a reasoning in one shape, whoever wrote it."""
-    content = item.first(*_CONTENT)
-    found = [Row(text=one) if isinstance(one, str) else as_dict(one) for one in as_list(content)]
-    wrapped = ((block, next((key for key in _WRAPPED if as_dict(block.get(key))), "")) for block in found)
-    return [Row(block.row(key) | {"type": _WRAPPED[key]}) if key else block for block, key in wrapped]
+    found = []
+    for one in item.listed(*_CONTENT):
+        block = Row(text=one) if isinstance(one, str) else as_dict(one)
+        key = next((key for key in _WRAPPED if as_dict(block.get(key))), None)
+        found.append(Row(block.row(key) | {"type": _WRAPPED[key]}) if key else block)
+    return found
 
 
 def _words_of(blocks: list[Row]) -> str:

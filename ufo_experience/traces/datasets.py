@@ -1,4 +1,4 @@
-"""Runs of agents' test beds (OSWorld, AndroidWorld, AgentLab, MiniWoB++), and data sets in which people showed how.
+"""Runs of agents' test beds (OSWorld, AndroidWorld, AgentLab), and data sets in which people showed how.
 
 Their steps were carried out. A demonstration is nobody's judgement of itself, so its outcome is unknown; where the
 environment judged, its word counts: 1 is success, 0 is failure, anything between is unknown and kept as the score.
@@ -6,9 +6,10 @@ environment judged, its word counts: 1 is success, 0 is failure, anything betwee
 
 from __future__ import annotations
 
-import math
 import re
+from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -16,22 +17,13 @@ from typing import Any
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.calls import ACTION, Call, calls_in
-from ufo_experience.traces.draft import Draft, run_key
+from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, first_values, load_document, problem
-from ufo_experience.traces.rows import (
-    Numbered,
-    RowsReader,
-    add_row,
-    calls_of_row,
-    judged_by_program,
-    rewarded,
-    steps_of_row,
-)
-from ufo_experience.traces.values import ALMOST_ONE, Row, as_amount, as_dict, as_list, as_name, as_text, parse_literal
+from ufo_experience.traces.rows import RowsReader, add_row, calls_of_row, judged_by_program, rewarded, steps_of_row
+from ufo_experience.traces.values import Row, as_amount, as_dict, as_name, as_text, parse_literal
 
 TRAJECTORY, RESULT = "traj.jsonl", "result.txt"
-_TASKS = ("instruction", "task", "goal")
 _CLAIMS = ("DONE", "FAIL")
 _THOUGHTS = ("response", "thought", "reflection", "observation")
 _WORDS = (
@@ -42,6 +34,10 @@ _LEVELS = 6  # folders above a run in which the task files are looked for
 _REPR = re.compile(r"\s*\[(?P<role>[\w-]*)\]\s*(?P<name>.*?)->\s*(?P<op>\w+)(?::\s*(?P<value>.*))?", re.DOTALL)
 _LABELS = ("aria_label", "aria-label", "inner_text", "text", "placeholder", "title", "value", "name", "id")
 _NO_ACTION = frozenset("wait status answer unknown noop terminate done report_infeasible send_msg_to_user".split())
+_EXPORT = (
+    "AgentLab's summary of a run; its steps are in pickles, which can run code and are never opened: "
+    'export them as JSON, {"goal": …, "steps": [{"action": …, "axtree": …}], "summary_info": …}'
+)
 
 
 class OSWorldReader(RowsReader):
@@ -54,14 +50,14 @@ class OSWorldReader(RowsReader):
 
     name = "osworld"
     needs = ("step_num", "action")
+    tasks = ("instruction", "task", "goal")
     untold = "the run (no task file is beside or above it)"
     wanted = "step"
 
     def recognises(self, found: Found) -> bool:
-        """True for a folder with `traj.jsonl`, and for a file whose lines have `step_num` and `action`."""
         return (found.path / TRAJECTORY).is_file() if found.path.is_dir() else super().recognises(found)
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The one run of a folder, its task and score among the keys."""
         file = path / TRAJECTORY if path.is_dir() else path
         lines = JsonLines(file, problems=report.problems)
@@ -69,24 +65,18 @@ class OSWorldReader(RowsReader):
         if rows:
             task = _task_of(file.absolute().parent, report.problems)
             score = _score(file.with_name(RESULT), report.problems)
-            yield None, Row({**task, "file": file, "rows": rows, "score": score, "torn": lines.torn})
-
-    def start(self, path: Path, row: Row, number: int) -> Draft:
-        """A run is named after its folder."""
-        key = run_key(row["file"].absolute().parent.name, number, row["rows"][0][1])
-        request = row.first(*_TASKS) or row["rows"][0][1].first(*_TASKS)
-        return Draft(row["file"], format=self.name, session=key, request=request)
+            yield Row({**task, "file": file, "rows": rows, "score": score, "torn": lines.torn})
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        related, rows = [as_name(app) for app in row.listed("related_apps")], [one for _, one in row["rows"]]
-        snapshot = row.name("snapshot") or draft.path.absolute().parent.parent.name or None
+        rows, score = [one for _, one in row["rows"]], row["score"]
+        draft.path, draft.starts_with = row["file"], rows[0]
+        folder = draft.path.absolute().parent
+        draft.name, draft.request = folder.name, draft.request or rows[0].first(*self.tasks)
+        related = next(iter(row.listed("related_apps")), None) or row.name("snapshot") or folder.parent.name
         for line, one in row["rows"]:
-            add_row(
-                draft, one, **_said(one), line=line, application=related[0] if related else snapshot, agent=self.name
-            )
+            add_row(draft, one, **_said(one), line=line, application=as_name(related) or None, agent=self.name)
         errors = [as_text(one["Error"]) for one in rows if "Error" in one]
         claims = [one.get("action") for one in rows if one.get("action") in _CLAIMS or one.get("done") is True]
-        score = row["score"]
         return {
             "evaluated_by": "agent" if claims else "none",
             **judged_by_program(rewarded(score), score, known=score is not None),
@@ -121,23 +111,18 @@ def _score(path: Path, problems: list[Problem]) -> float | None:
     """The float of `result.txt`; None when the file is absent or says something else."""
     if path.is_symlink() or not path.is_file():
         return None
-    try:
-        score = float(first_text(path).strip())
-    except ValueError:
-        score = math.nan
-    if not 0 <= score <= 1.0001:
-        problems.append(problem(path, "E_RESULT", "not a number from 0 to 1", 1))
-        return None
-    return min(score, 1.0)
+    with suppress(ValueError):
+        if 0 <= (score := float(first_text(path))) <= 1.0001:
+            return min(score, 1.0)
+    problems.append(problem(path, "E_RESULT", "not a number from 0 to 1", 1))
+    return None
 
 
 def _task_of(folder: Path, problems: list[Problem]) -> dict[str, Any]:
     """The task file of a run, looked for by the run's own folder names; empty when there is none."""
     name = f"{folder.name}.json"
-    places = [folder / "task.json", folder / name, folder.parent / name]
-    above = list(folder.parents)[:_LEVELS]
-    places += [parent / "evaluation_examples" / "examples" / folder.parent.name / name for parent in above]
-    for place in places:
+    above = (parent / "evaluation_examples" / "examples" / folder.parent.name for parent in folder.parents[:_LEVELS])
+    for place in (folder / "task.json", *(where / name for where in (folder, folder.parent, *above))):
         if place.is_file() and not place.is_symlink():
             task = as_dict(load_document(place, problems))
             if task.get("instruction"):
@@ -145,47 +130,61 @@ def _task_of(folder: Path, problems: list[Problem]) -> dict[str, Any]:
     return {}
 
 
-def _acts(action: Any) -> list[Call]:
-    return [call for call in calls_in(action) if call.name.casefold() not in _NO_ACTION]
+class _ScreensReader(RowsReader):
+    """Runs that keep the screen beside each action: it names the control by its place or its mark."""
+
+    @abstractmethod
+    def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
+        """For each step the action, what it was meant to do, and the row that holds the screen."""
+
+    def ending(self, row: Row) -> dict[str, Any]:
+        """What else `Draft.finish` takes."""
+        return {}
+
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+        application = None
+        for action, thought, screen in self.items(row):
+            calls = [call for call in calls_in(action) if call.name.casefold() not in _NO_ACTION]
+            application = screen.host("url") or as_dict(action).name("app_name") or application
+            add_row(draft, screen, calls=calls, thought=as_name(thought), application=application)
+        return self.ending(row)
 
 
-class AndroidControlReader(RowsReader):
+class AndroidControlReader(_ScreensReader):
     """AndroidControl: a goal, actions with places, and what each step was meant to do."""
 
     name = "android-control"
     needs = ("goal", "actions", "step_instructions")
     env = "android"
 
-    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        listed = (as_list(row.get(key)) for key in ("actions", "step_instructions", "accessibility_trees"))
-        application = None
-        for action, words, tree in zip_longest(*listed):
-            application = as_dict(action).name("app_name") or application
-            add_row(draft, {"ui_elements": tree}, calls=_acts(action), thought=as_name(words), application=application)
-        return {}
+    def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
+        for action, words, tree in zip_longest(*map(row.listed, (*self.needs[1:], "accessibility_trees"))):
+            yield action, words, Row(ui_elements=tree)
 
 
-class AndroidWorldReader(RowsReader):
+class AndroidWorldReader(_ScreensReader):
     """JSON exports of AndroidWorld episodes; an index means an element of the screen of that moment."""
 
     name = "android-world"
     needs = ("goal", "step_records")
     env = "android"
 
-    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        application = None
+    def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
         for record in row.rows("step_records"):
-            reason, action = _reason_and_action(record.get("action"))
-            application = as_dict(action).name("app_name") or application
-            screen = record.row("state") | {"timestamp": record.get("timestamp")}
-            add_row(draft, screen, calls=_acts(action), thought=reason, application=application)
+            thought, action = "", record.get("action")
+            if not isinstance(action, dict):  # `Reason: … Action: {…}`
+                reason, mark, rest = as_name(action).rpartition("Action:")
+                thought, action = reason.replace("Reason:", "").strip(), parse_literal(rest.strip()) if mark else None
+            yield action, thought, Row(record.row("state") | {"timestamp": record.get("timestamp")})
+
+    def ending(self, row: Row) -> dict[str, Any]:
         verdict = row.first("task_actually_successful", "is_successful", "success")
         success = verdict if isinstance(verdict, bool) else rewarded(verdict)
         complete = row.get("episode_terminated_early") is not True
         return judged_by_program(success, known=success is not None) | {"complete": complete}
 
 
-class AgentNetReader(RowsReader):
+class AgentNetReader(_ScreensReader):
     """AgentNet (OpenCUA): an instruction, and for each step the code and the words of the person who labelled it."""
 
     name = "agentnet"
@@ -195,47 +194,15 @@ class AgentNetReader(RowsReader):
         first = row.rows("traj")[:3]
         return "instruction" in row and any("code" in step.row("value") for step in first)
 
-    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+    def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
         for value in (step.row("value") for step in row.rows("traj")):
-            add_row(draft, value, calls=_acts(value.get("code")), thought=value.name("action"))
+            yield value.get("code"), value.get("action"), value
+
+    def ending(self, row: Row) -> dict[str, Any]:
         return {"env": row.name("platform", "os") or None}
 
 
-class Mind2WebReader(RowsReader):
-    """Mind2Web: a confirmed task, the site, and each action with the element it was on."""
-
-    name = "mind2web"
-    tasks = ("confirmed_task",)
-    env = "web"
-
-    def is_row(self, row: Row) -> bool:
-        return "confirmed_task" in row and bool(row.keys() & {"action_reprs", "actions"})
-
-    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        lines = map(as_name, row.listed("action_reprs"))
-        for line, action in zip_longest(lines, row.rows("actions")):
-            match = _REPR.fullmatch(line or "")
-            shown = match.groupdict("") if match else {"name": "", "role": "", "op": line or "", "value": ""}
-            name, role = (shown["name"].strip(), shown["role"]) if shown["name"].strip() else _of_candidates(action)
-            operation = as_dict(action).row("operation")
-            text = operation.name("value") or shown["value"]
-            draft.step(
-                (operation.name("op") or shown["op"]).lower(), control=name, control_type=role,
-                parameters={"text": text} if text else {}, application=row.get("website"),
-            )  # fmt: skip
-        return {}
-
-
-def _of_candidates(action: Any) -> tuple[str, str]:
-    """Name and role of the element an action of Mind2Web was on."""
-    for candidate in as_dict(action).rows("pos_candidates"):
-        found = Row(candidate | candidate.row("attributes"))
-        if name := found.name(*_LABELS):
-            return name, found.name("role", "tag")
-    return "", ""
-
-
-class AgentLabReader(RowsReader):
+class AgentLabReader(_ScreensReader):
     """AgentLab and BrowserGym as JSON: `{"goal", "steps": [{"action", "axtree"}], "summary_info": {"cum_reward"}}`.
 
     An action names its element by a mark of that page's tree (`click('a51')`); the tree names it. AgentLab itself
@@ -250,28 +217,23 @@ class AgentLabReader(RowsReader):
         return "summary_info" in row and any("action" in step for step in row.rows("steps")[:3])
 
     def recognises(self, found: Found) -> bool:
-        """True for a run with its summary, and for a summary."""
         return super().recognises(found) or _is_summary(found.first)
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield the run. Raises `DataError` for a summary alone."""
         if any(map(_is_summary, first_values(path))):
-            reason = (
-                "AgentLab's summary of a run; its steps are in pickles, which can run code and are never opened: "
-                'export them as JSON, {"goal": …, "steps": [{"action": …, "axtree": …}], "summary_info": …}'
-            )
-            raise DataError(reason, file=str(path), code="E_EMPTY")
+            raise DataError(_EXPORT, file=str(path), code="E_EMPTY")
         yield from super().read(path, report)
 
-    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+    def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
         for record in row.rows("steps"):
-            calls = [_marked(call) for call in _acts(record.get("action"))]
-            host, thought = record.host("url"), record.name("reasoning", "think")
-            add_row(draft, record, calls=calls, thought=thought, application=host)
+            calls = [_marked(call) for call in calls_in(record.get("action"))]
+            yield calls, record.name("reasoning", "think"), record
+
+    def ending(self, row: Row) -> dict[str, Any]:
         summary = row.row("summary_info")
         reward, tokens = (as_amount(summary.get(key)) for key in ("cum_reward", "stats.cum_input_tokens"))
         return {
-            **judged_by_program(reward is not None and reward >= ALMOST_ONE, reward, known=reward is not None),
+            **judged_by_program(rewarded(reward), reward, known=reward is not None),
             "failure_reason": summary.name("err_msg") or None,
             "tokens": int(tokens) if tokens else None,
             "agent": row.name("agent") or self.name,
@@ -293,9 +255,34 @@ def _marked(call: Call) -> Call:
     return Call(call.name, given, call.comment)
 
 
-def _reason_and_action(action: Any) -> tuple[str, Any]:
-    """An action as an object, or as text `Reason: … Action: {…}`."""
-    if isinstance(action, dict):
-        return "", action
-    reason, mark, rest = as_name(action).rpartition("Action:")
-    return reason.replace("Reason:", "").strip(), parse_literal(rest.strip()) if mark else None
+class Mind2WebReader(RowsReader):
+    """Mind2Web: a confirmed task, the site, and each action with the element it was on."""
+
+    name = "mind2web"
+    tasks = ("confirmed_task",)
+    env = "web"
+
+    def is_row(self, row: Row) -> bool:
+        return "confirmed_task" in row and bool(row.keys() & {"action_reprs", "actions"})
+
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+        for line, given in zip_longest(map(as_name, row.listed("action_reprs")), row.rows("actions")):
+            action, match = as_dict(given), _REPR.fullmatch(line or "")
+            shown = Row(match.groupdict("") if match else {"op": line or ""})
+            name, role = (shown.name("name"), shown["role"]) if shown.name("name") else _of_candidates(action)
+            operation = action.row("operation")
+            text = operation.name("value") or shown.get("value")
+            draft.step(
+                (operation.name("op") or shown["op"]).lower(), control=name, control_type=role,
+                parameters={"text": text} if text else {}, application=row.get("website"),
+            )  # fmt: skip
+        return {}
+
+
+def _of_candidates(action: Row) -> tuple[str, str]:
+    """Name and role of the element an action of Mind2Web was on."""
+    for candidate in action.rows("pos_candidates"):
+        found = Row(candidate | candidate.row("attributes"))
+        if name := found.name(*_LABELS):
+            return name, found.name("role", "tag")
+    return "", ""

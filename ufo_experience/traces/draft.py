@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
 from ufo_experience.actions import is_blind
 from ufo_experience.controls import VisibleControls, visibility, with_seen
-from ufo_experience.errors import DataError
 from ufo_experience.ids import content_hash
 from ufo_experience.redact.names import is_secret_name
 from ufo_experience.schema import (
@@ -40,13 +38,20 @@ _TYPED = ("text", "keys", "value", "content", "keyboard_text", "typed")
 
 
 class Draft:
-    """Collects the steps of one trajectory. Texts too long are cut, steps past the limit left out, both remembered."""
+    """Collects the steps of one trajectory. Texts too long are cut, steps past the limit left out, both remembered.
 
-    def __init__(self, path: Path, *, format: str, session: str, request: Any, subtask: Any = None) -> None:
-        self.path, self.format, self.session = path, format, readable_name(session)
+    A run is known by `name` (of its file, its folder or its session), its `number` in there, and eight digits of
+    what it `starts_with`: the same log read again is the same run. A `session` that is known is given instead.
+    """
+
+    def __init__(
+        self, path: Path, *, format: str, request: Any = None, number: int = 1, starts_with: Any = None,
+        session: str | None = None, subtask: Any = None,
+    ) -> None:  # fmt: skip
+        self.path, self.format, self.request, self.subtask = path, format, request, subtask
+        self.name, self.number, self.starts_with, self.session = path.stem, number, starts_with, session
         self.cut = False
         self.left_out = 0  # steps behind the longest run that is kept
-        self.request, self.subtask = self._text(request), self._text(subtask) or None
         self.applications: dict[str, None] = {}
         self.steps: list[Step] = []
         self.views: list[VisibleControls] = []
@@ -58,26 +63,12 @@ class Draft:
             self.applications[text] = None
 
     def step(
-        self,
-        action_type: Any,
-        *,
-        control: Any = None,
-        control_type: Any = None,
-        parameters: Any = None,
-        observation: Any = None,
-        result: Any = None,
-        error: str | None = None,
-        agent: Any = None,
-        application: Any = None,
-        timestamp: Any = None,
-        cost: Any = None,
-        line: int | None = None,
-        secret: bool = False,
-        mentioned: Named | None = None,
-        in_view: VisibleControls = frozenset(),
-        within: Any = None,
+        self, action_type: Any, *, control: Any = None, control_type: Any = None, within: Any = None,
+        parameters: Any = None, observation: Any = None, result: Any = None, error: str | None = None,
+        agent: Any = None, application: Any = None, timestamp: Any = None, cost: Any = None, line: int | None = None,
+        secret: bool = False, mentioned: Named | None = None, in_view: VisibleControls = frozenset(),
         around: Around | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add one executed or attempted action. Without a result text the step says "success", or "failed".
 
         `mentioned` is how the tree, the code or the thought beside it name a control the step does not name itself;
@@ -88,10 +79,9 @@ class Draft:
             return
         self.application(application)
         arguments = self._parameters(short_object(parameters))
-        self._keep_secrets(arguments, f"{as_name(control)} {as_name(control_type)}", secret)
-        target = Control(
-            name=self._text(as_name(control)), type=self._name(control_type), within=self._name(within) or ""
-        )
+        self._keep_secrets(arguments, secret or is_secret_name(f"{as_name(control)} {as_name(control_type)}"))
+        name, role, place = self._text(as_name(control)), self._name(control_type), self._name(within) or ""
+        target = Control(name=name, type=role, within=place)
         values = {
             "step_number": len(self.steps) + 1,
             "observation": self._text(observation),
@@ -115,28 +105,13 @@ class Draft:
         self.views.append(in_view)
 
     def finish(
-        self,
-        *,
-        success: bool | None = None,
-        evaluated_by: str = "none",
-        judge: str | None = None,
-        score: Any = None,
-        failure_reason: Any = None,
-        cost: Any = None,
-        latency_ms: Any = None,
-        tokens: int | None = None,
-        plan: Iterable[str] = (),
-        tips: Iterable[str] = (),
-        agent: Any = None,
-        env: Any = None,
-        started_at: Any = None,
-        sources: Iterable[Path] = (),
-        complete: bool = True,
-        truncated: bool = False,
-        problems: Iterable[Problem] = (),
-    ) -> Trajectory:
+        self, *, success: bool | None = None, evaluated_by: str = "none", judge: str | None = None, score: Any = None,
+        failure_reason: Any = None, cost: Any = None, latency_ms: Any = None, tokens: int | None = None,
+        plan: Iterable[str] = (), tips: Iterable[str] = (), agent: Any = None, env: Any = None, started_at: Any = None,
+        sources: Iterable[Path] = (), complete: bool = True, truncated: bool = False, problems: Iterable[Problem] = (),
+    ) -> Trajectory:  # fmt: skip
         """Close the trajectory with its outcome. A run whose task is unknown gets a request that says so."""
-        file, share, noted = str(self.path), as_amount(score), [*problems]
+        share, noted = as_amount(score), [*problems]
         if self.left_out:
             told = f"the run has {LONGEST_RUN + self.left_out} steps: the first {LONGEST_RUN} are kept"
             noted.append(problem(self.path, SHORTENED, told))
@@ -150,17 +125,21 @@ class Draft:
             "evaluated_by": evaluated_by,
             "judge": judge,
         }
+        subtask, session = self._text(self.subtask) or None, self.session
+        request = self._text(self.request) or subtask or ""
+        if session is None:
+            session = f"{clip(self.name, MAX_NAME - 40)}#{self.number}-{content_hash(self.starts_with)[:8]}"
         values = {
-            "request": self.request or self.subtask or UNKNOWN_TASK,
-            "subtask": self.subtask,
+            "request": request or UNKNOWN_TASK,
+            "subtask": subtask,
             "applications": tuple(self.applications),
-            "steps": with_seen(self.steps, self.views, self.subtask or self.request or ""),
+            "steps": with_seen(self.steps, self.views, subtask or request),
             "plan": self._lines(plan),
-            "outcome": validate(Outcome, outcome, file=file),
+            "outcome": validate(Outcome, outcome, file=str(self.path)),
             "format": self.format,
             "agent": self._name(agent),
             "env": self._name(env),
-            "session": self.session,
+            "session": readable_name(session),
             "started_at": as_time(started_at),
             "source_files": tuple(clip(readable_name(str(source))) for source in (self.path, *sources)),
             "complete": complete,
@@ -168,8 +147,9 @@ class Draft:
             "tips": self._lines(tips),
             "sensitive": tuple(self.sensitive),
             "visibility": visibility(self.steps, self.views),
+            "truncated": truncated or self.cut or self.left_out > 0,
         }
-        return validate(Trajectory, values | {"truncated": truncated or self.cut or self.left_out > 0}, file=file)
+        return validate(Trajectory, values, file=str(self.path))
 
     def summed_cost(self) -> float | None:
         """What its steps cost together; None where none says."""
@@ -196,65 +176,41 @@ class Draft:
             return [self._parameters(item) for item in value]
         return self._text(value) if isinstance(value, str) else value
 
-    def _keep_secrets(self, arguments: dict[str, Any], control: str, secret: bool) -> None:
+    def _keep_secrets(self, arguments: dict[str, Any], secret: bool) -> None:
         """Remember values that are secret by what the log says of their control or argument."""
-        secret = secret or is_secret_name(control)
         for key, value in arguments.items():
             hidden = is_secret_name(key) or (secret and key in _TYPED)
             if hidden and isinstance(value, str) and value:
                 self.sensitive[value[:KEEP]] = None
 
 
-def run_key(name: str, number: int, content: Any) -> str:
-    """The stable key of a run: file or folder name, its number in there, and eight digits of what it starts with."""
-    return f"{clip(name, MAX_NAME - 40)}#{number}-{content_hash(content)[:8]}"
-
-
-def no_task(path: Path, what: str) -> Problem:
-    """The problem of a source that does not say what its task was."""
-    return problem(path, NO_TASK, f"{what} does not say what the task was; --task gives it")
-
-
-def nothing_in(path: Path, what: str, problems: list[Problem]) -> DataError:
-    """The error for a source in which nothing can be used."""
-    seen = f"; {len(problems)} problem(s), the first: {problems[0].message}" if problems else ""
-    return DataError(f"no {what} in it{seen}", file=str(path), code="E_EMPTY")
-
-
 class LogGaps(TypedDict, total=False):
-    """What a person may say of logs that do not say it themselves: see `LogDefaults`."""
+    """What a person says of logs that do not say it themselves. What a log says stands."""
 
     task: str | None
     application: str | None
     success: bool | None
 
 
-@dataclass(frozen=True)
-class LogDefaults:
-    """What a person says of logs that do not say it themselves. What a log says stands."""
+def still_missing(problems: Iterable[Problem], gaps: LogGaps) -> list[Problem]:
+    """The problems of logs that are left with what a person says."""
+    return [one for one in problems if not (gaps.get("task") and one.code == NO_TASK)]
 
-    task: str | None = None
-    application: str | None = None
-    success: bool | None = None
 
-    def left(self, problems: Iterable[Problem]) -> list[Problem]:
-        """The problems of logs that are left with what a person says."""
-        return [one for one in problems if not (self.task and one.code == NO_TASK)]
+def filled(trajectory: Trajectory, gaps: LogGaps) -> Trajectory:
+    """A copy with what the log lacks; the outcome then is the user's judgement.
 
-    def fill(self, trajectory: Trajectory) -> Trajectory:
-        """A copy with what the log lacks; the outcome then is the user's judgement.
-
-        A log's own word for how the run ended is no judgement; who says the same makes it one.
-        """
-        update: dict[str, Any] = {}
-        if self.task and trajectory.request == UNKNOWN_TASK:
-            update |= {"request": clip(self.task), "problems": tuple(self.left(trajectory.problems))}
-        if self.application and not trajectory.applications:
-            name = clip(self.application, MAX_NAME)
-            steps = tuple(step.model_copy(update={"application": name}) for step in trajectory.steps)
-            update |= {"applications": (name,), "steps": steps}
-        outcome = trajectory.outcome
-        if self.success is not None and not outcome.is_judged and outcome.success in (None, self.success):
-            judged = {"success": self.success, "evaluated_by": "user", "judge": "user"}
-            update["outcome"] = outcome.model_copy(update=judged)
-        return trajectory.model_copy(update=update) if update else trajectory
+    A log's own word for how the run ended is no judgement; who says the same makes it one.
+    """
+    update: dict[str, Any] = {}
+    task, application, success = gaps.get("task"), gaps.get("application"), gaps.get("success")
+    if task and trajectory.request == UNKNOWN_TASK:
+        update |= {"request": clip(task), "problems": tuple(still_missing(trajectory.problems, gaps))}
+    if application and not trajectory.applications:
+        name = clip(application, MAX_NAME)
+        steps = tuple(step.model_copy(update={"application": name}) for step in trajectory.steps)
+        update |= {"applications": (name,), "steps": steps}
+    outcome = trajectory.outcome
+    if success is not None and not outcome.is_judged and outcome.success in (None, success):
+        update["outcome"] = outcome.model_copy(update={"success": success, "evaluated_by": "user", "judge": "user"})
+    return trajectory.model_copy(update=update) if update else trajectory

@@ -24,7 +24,8 @@ from typing import IO, Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem
-from ufo_experience.traces.lines import first_text, first_values, open_regular
+from ufo_experience.store.files import open_regular
+from ufo_experience.traces.lines import first_text, first_values
 from ufo_experience.traces.values import Row, as_dict, as_list
 
 # A folder with one of these files is one source; more files may belong to it.
@@ -170,7 +171,7 @@ def _file(found: Found, report: ReadReport, is_log: Recognise) -> Iterator[Found
 
 def _is_binary(path: Path) -> bool:
     try:
-        with open_regular(path, MAX_ARCHIVE, error=DataError) as stream:
+        with open_regular(path, MAX_ARCHIVE) as stream:
             return _is_binary_head(stream.read(HEAD_BYTES))
     except DataError:
         return True
@@ -206,13 +207,13 @@ def _unpack_gzip(path: Path, folder: Path) -> None:
         raise _refused(path, "a tar archive is not read; unpack it and give the folder")
     if name.casefold().endswith((".pkl", ".pickle")):
         raise _refused(path, "a pickle can run code and is never opened; export the episodes as JSON")
-    with open_regular(path, MAX_ARCHIVE, error=DataError) as raw, gzip.open(raw) as stream:
+    with open_regular(path, MAX_ARCHIVE) as raw, gzip.open(raw) as stream:
         _copy(stream, folder / (name if Path(name).suffix else f"{name}.json"), MAX_UNPACKED, path)
 
 
 def _unpack_zip(path: Path, folder: Path, report: ReadReport) -> None:
     left = MAX_UNPACKED
-    with open_regular(path, MAX_ARCHIVE, error=DataError) as raw, zipfile.ZipFile(raw) as archive:
+    with open_regular(path, MAX_ARCHIVE) as raw, zipfile.ZipFile(raw) as archive:
         entries = archive.infolist()
         if len(entries) > MAX_ENTRIES:
             raise _refused(path, f"more than {MAX_ENTRIES} entries")

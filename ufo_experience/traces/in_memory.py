@@ -22,8 +22,8 @@ from typing_extensions import TypedDict
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.ids import content_hash, new_id
 from ufo_experience.schema import LONGEST_RUN, MAX_STEPS, Judge, Step, Trajectory, expect
+from ufo_experience.store.strict_json import parse
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.lines import parse
 from ufo_experience.traces.rows import APPLICATION, SESSION, STEPS, TASK, add_row, is_step, stated_ending, unknown_keys
 from ufo_experience.traces.values import Row, as_list
 

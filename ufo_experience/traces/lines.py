@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH, Problem
-from ufo_experience.store.files import open_regular as open_regular  # what reads files elsewhere comes in here
+from ufo_experience.store.files import open_regular
 from ufo_experience.store.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
-from ufo_experience.store.strict_json import parse as parse
 from ufo_experience.traces.values import Row
 
 MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 20, 1 << 26, 1 << 28  # bytes; of a line without its images
@@ -28,7 +27,7 @@ _PADDING = b" \t\r\n\0"
 
 def open_utf8(path: Path, max_bytes: int = MAX_FILE) -> BinaryIO:
     """A regular file as UTF-8 without its byte order mark. Raises `DataError`."""
-    stream = open_regular(path, max_bytes, error=DataError)
+    stream = open_regular(path, max_bytes)
     mark = stream.read(len(codecs.BOM_UTF8))
     stream.seek(len(mark) if mark == codecs.BOM_UTF8 else 0)
     if not mark.startswith(_UTF16_MARKS):
@@ -51,18 +50,16 @@ def read_text(path: Path, max_bytes: int = MAX_FILE) -> str:
     return read_bytes(path, max_bytes).decode("utf-8", "replace")
 
 
-@dataclass(frozen=True)
-class RawLine:
-    """One line, a long one without images. `data` is empty when it was `too_long`; `ended` is False without an LF."""
+class _RawLine(NamedTuple):
+    """One line, a long one without images; None when it was too long. `ended` is False without an LF."""
 
     number: int
-    data: bytes
-    too_long: bool = False
+    data: bytes | None
     ended: bool = True
 
 
-def raw_lines(path: Path, limit: int = MAX_LINE, max_file: int = MAX_FILE) -> Iterator[RawLine]:
-    """Yield the lines of a file, ended by LF only. One that is too long is passed over."""
+def _raw_lines(path: Path, limit: int = MAX_LINE, max_file: int = MAX_FILE) -> Iterator[_RawLine]:
+    """The lines of a file, ended by LF only."""
     with open_utf8(path, max_file) as stream:
         number = 0
         while data := stream.readline(MAX_DOCUMENT):
@@ -72,23 +69,23 @@ def raw_lines(path: Path, limit: int = MAX_LINE, max_file: int = MAX_FILE) -> It
             kept = whole.removesuffix(b"\n")
             if limit < len(kept) < MAX_DOCUMENT:
                 kept = _IMAGE.sub(b"", kept)
-            too_long = len(kept) > limit
-            yield RawLine(number, b"" if too_long else kept, too_long, ended=data.endswith(b"\n"))
+            yield _RawLine(number, kept if len(kept) <= limit else None, data.endswith(b"\n"))
 
 
-def _join_printed(lines: Iterator[RawLine], limit: int) -> Iterator[RawLine]:
+def _join_printed(lines: Iterator[_RawLine], limit: int) -> Iterator[_RawLine]:
     """Join the lines of objects that were printed with indentation; lines of other files pass unchanged."""
     for line in lines:
-        if line.data.rstrip() != b"{":
+        if (line.data or b"").rstrip() != b"{":
             yield line
             continue
-        parts, size, last = [line.data], 1, line
-        for last in lines:
-            size += len(last.data) + 1
-            parts = [*parts, last.data] if size <= limit and not last.too_long else []
-            if last.data.rstrip() == b"}":
+        parts, size, last = [b"{"], 1, b""
+        for _, data, _ in lines:
+            last = (data or b"").rstrip()
+            size += limit if data is None else len(data) + 1
+            parts = [*parts, last] if size <= limit else []
+            if last == b"}":
                 break
-        yield RawLine(line.number, b"\n".join(parts), too_long=not parts, ended=last.data.rstrip() == b"}")
+        yield _RawLine(line.number, b"\n".join(parts) if parts else None, ended=last == b"}")
 
 
 def parse_json(data: bytes, notes: Mended | None = None) -> Any:
@@ -100,8 +97,7 @@ def parse_json(data: bytes, notes: Mended | None = None) -> Any:
     try:
         return read(data, levels=MAX_DEPTH + 1, mended={} if notes is None else notes)
     except StrictJsonError as error:
-        code = SYNTAX if error.code == VALUE else error.code
-        raise DataError(str(error)[:200], code=code) from error
+        raise DataError(str(error)[:200], code=SYNTAX if error.code == VALUE else error.code) from error
 
 
 @dataclass
@@ -121,27 +117,25 @@ class JsonLines:
     torn: bool = False
 
     def __iter__(self) -> Iterator[tuple[int, Row]]:
-        lines = raw_lines(self.path, self.max_line, self.max_file)
-        for line in _join_printed(lines, self.max_line) if self.several_lines else lines:
-            if not line.too_long and not line.data.strip():
-                continue
+        lines = _raw_lines(self.path, self.max_line, self.max_file)
+        for number, data, ended in _join_printed(lines, self.max_line) if self.several_lines else lines:
             notes: Mended = {}
             try:
-                value = self._object(line, notes)
+                found = None if data is not None and not data.strip() else self._object(data, notes)
             except DataError as error:
-                self.torn = self.torn or not line.ended
-                where = "" if line.ended else "; the file ends in the middle of this line"
-                self.bad_lines.append(line.number)
-                self.problems.append(problem(self.path, error.code, error.reason + where, line.number))
+                self.torn = self.torn or not ended
+                where = "" if ended else "; the file ends in the middle of this line"
+                self.bad_lines.append(number)
+                self.problems.append(problem(self.path, error.code, error.reason + where, number))
                 continue
-            self.problems += [problem(self.path, code, message, line.number) for code, message in notes.items()]
-            yield line.number, value
+            self.problems += [problem(self.path, code, message, number) for code, message in notes.items()]
+            if found is not None:
+                yield number, found
 
-    def _object(self, line: RawLine, notes: Mended) -> Row:
-        data = line.data.strip(_PADDING)
-        if line.too_long:
+    def _object(self, line: bytes | None, notes: Mended) -> Row:
+        if line is None:
             raise DataError(f"longer than {self.max_line} bytes", code="E_LONG_LINE")
-        if not data:
+        if not (data := line.strip(_PADDING)):
             raise DataError("only NUL bytes", code="E_NUL")
         value = parse_json(data, notes)
         if not isinstance(value, dict):
@@ -185,10 +179,9 @@ def first_text(path: Path) -> str:
     """The first 64 KiB as text, undecodable bytes replaced; empty for what cannot be opened."""
     try:
         with open_utf8(path) as stream:
-            head = _IMAGE.sub(b"", stream.read(4 * HEAD))
+            return _IMAGE.sub(b"", stream.read(4 * HEAD))[:HEAD].decode("utf-8", "replace")
     except (DataError, OSError):
         return ""
-    return head[:HEAD].decode("utf-8", "replace")
 
 
 def first_values(path: Path) -> tuple[Any, ...]:
@@ -198,13 +191,13 @@ def first_values(path: Path) -> tuple[Any, ...]:
     """
     values: list[Any] = []
     try:
-        for line in raw_lines(path):
-            if data := line.data.strip(_PADDING):
+        for number, line, _ in _raw_lines(path):
+            if data := (line or b"").strip(_PADDING):
                 value = _value_or_none(data)
-                if value is None and not values and line.number == 1:
+                if value is None and not values and number == 1:
                     return (load_document(path, []),) if data[:1] in b"[{" else ()
                 values += [value] if isinstance(value, dict | list) else []
-            if line.number >= 4 * FIRST_LINES or len(values) == FIRST_LINES:
+            if number >= 4 * FIRST_LINES or len(values) == FIRST_LINES:
                 break
     except (DataError, OSError):
         return ()

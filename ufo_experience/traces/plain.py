@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.schema import NOT_EXECUTED, Problem
-from ufo_experience.traces.draft import Draft, run_key
+from ufo_experience.traces.calls import TARGETS
+from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import load_document, problem, records_of
 from ufo_experience.traces.rows import (
@@ -30,7 +31,6 @@ from ufo_experience.traces.rows import (
     SESSION,
     STEPS,
     TASK,
-    Numbered,
     RowsReader,
     add_row,
     is_item,
@@ -42,8 +42,7 @@ from ufo_experience.traces.rows import (
 )
 from ufo_experience.traces.values import Row, as_dict, as_dicts, as_lines
 
-_SELECTED = ("app_name", "application", "application_name")
-_CONTROL = ("label", "control_text", "control_name", "name")
+Numbered = tuple[int | None, Row]  # a row with its line
 
 
 class GenericReader(RowsReader):
@@ -55,7 +54,7 @@ class GenericReader(RowsReader):
     def is_row(self, row: Row) -> bool:
         return _is_session(row) or (is_step(row) and row.has(*SESSION))
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The sessions: an object with its steps, or the lines that belong together; other rows are problems."""
         for _, group in groupby(records_of(path, report.problems), key=_session_of):
             rows = []
@@ -65,21 +64,15 @@ class GenericReader(RowsReader):
                 elif lack := lack_of(row):
                     report.failed.append((f"{path}:{line}" if line else str(path), lack))
                 else:
-                    keys = ", ".join(sorted(row)[:20])[:200]
-                    report.problems.append(
-                        problem(path, "E_UNKNOWN_LINE", f"neither a session nor a step; keys: {keys}", line)
-                    )
+                    told = f"neither a session nor a step; keys: {', '.join(sorted(row)[:20])[:200]}"
+                    report.problems.append(problem(path, "E_UNKNOWN_LINE", told, line))
             if rows:
-                yield None, Row(rows=rows)
-
-    def start(self, path: Path, row: Row, number: int) -> Draft:
-        """A run is named by its session."""
-        head = row["rows"][0][1]
-        key = run_key(head.name(*SESSION) or path.stem, number, head)
-        return Draft(path, format=self.name, session=key, request=head.first(*TASK), subtask=head.get("subtask"))
+                yield Row(rows=rows)
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         (line, head), last = row["rows"][0], row["rows"][-1][1]
+        draft.request, draft.subtask = head.first(*TASK), head.get("subtask")
+        draft.name, draft.starts_with = head.name(*SESSION) or draft.name, head
         whole = _is_session(head)
         steps = [(line, one) for one in head.listed(*STEPS)] if whole else row["rows"]
         problems = _add_steps(draft, steps, head.first(*APPLICATION), is_item)
@@ -101,7 +94,7 @@ def _add_steps(
     return problems
 
 
-def _is_session(value: Any) -> bool:
+def _is_session(value: Row) -> bool:
     """True for an object with steps; one without a field for the task must name actions as nothing but steps does."""
     steps = next((value[key] for key in STEPS if isinstance(value.get(key), list) and value[key]), None)
     return steps is not None and (value.has(*TASK) or (value.keys().isdisjoint(TASK) and is_step(as_dict(steps[0]))))
@@ -119,13 +112,11 @@ class _Document(RowsReader):
     """A file that holds one run; a bare list is its steps."""
 
     def recognises(self, found: Found) -> bool:
-        """True when the first value is a run of this kind."""
         return any(self.is_row(_record(value)) for value in found.values[:1])
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
-        """The one run."""
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         if self.is_row(row := _record(load_document(path, report.problems))):
-            yield None, row
+            yield row
 
 
 def _record(value: Any) -> Row:
@@ -168,10 +159,10 @@ class SavedSessionReader(_Document):
 
     def is_row(self, row: Row) -> bool:
         steps, actions = row.listed("steps"), row.get("actions")
-        return bool(row.keys() & {"task", "request"}) and (
+        return row.has("task", "request") and (
             _are_of_ufo(row.get("trajectory"))
             or _are_of_ufo(actions)
-            or (_are_objects(actions) and not states_outcome(row))
+            or (bool(_first_action(actions)) and not states_outcome(row))
             or (bool(steps) and all(isinstance(step, str) for step in steps))
         )
 
@@ -179,7 +170,13 @@ class SavedSessionReader(_Document):
         executed = isinstance(row.get("trajectory"), list)
         application = row.name("application", "object") or None
         for item in as_dicts(row.get("trajectory" if executed else "actions")):
-            application = _add_saved_step(draft, item, executed, application) if item else application
+            parameters, told = item.row("parameters"), {} if executed else {"result": NOT_EXECUTED}
+            selected = parameters.name("app_name", "application", "application_name")
+            application = item.name("application") or selected or application
+            if selected and len(parameters) == 1 and not item.has(*TARGETS):  # the application is what is acted on
+                told["control_text"] = selected
+            if item:
+                add_row(draft, Row(item | told), application=application)
         score = row.amount("evaluation_score")
         outcome = stated_outcome(row) | {"score": score} if executed else {}
         if score is not None and outcome.get("success") is not None:  # a score means that an evaluator judged
@@ -189,36 +186,12 @@ class SavedSessionReader(_Document):
         return {**outcome, **ending, "plan": plan}
 
 
-def _add_saved_step(draft: Draft, item: Row, executed: bool, application: str | None) -> str | None:
-    """Add an action and return the application in use after it: one that selects an application names it."""
-    parameters = Row(item.row("parameters"))
-    selected = parameters.name(*_SELECTED) or None
-    application = item.name("application") or selected or application
-    control = item.get("control_text") or item.get("target_control")
-    if not control:
-        key = next((key for key in _CONTROL if isinstance(parameters.get(key), str)), None)
-        control = parameters.pop(key) if key else selected
-    draft.step(
-        item.get("action") or item.get("action_type"),
-        control=control,
-        parameters=parameters,
-        observation=item.get("observation") or item.get("thought"),
-        result=item.get("result") if executed else NOT_EXECUTED,
-        error=item.name("error") or None,
-        agent=item.get("agent"),
-        application=application,
-        timestamp=item.get("timestamp"),
-        cost=item.get("cost"),
-    )
-    return application
-
-
-def _are_objects(value: Any) -> bool:
-    """True for a list of objects that name an action each, as far as the first tells."""
-    first = as_dict(value[0]) if isinstance(value, list) and value else {}
-    return isinstance(first.get("action"), str)
+def _first_action(value: Any) -> Row:
+    """The first of a list of objects, where it names an action."""
+    first = as_dict(value[0]) if isinstance(value, list) and value else Row()
+    return first if isinstance(first.get("action"), str) else Row()
 
 
 def _are_of_ufo(value: Any) -> bool:
     """True for steps as UFO saves them: which agent acted, in which round. Others are the plain format's."""
-    return _are_objects(value) and bool(as_dict(value[0]).keys() & {"agent", "round"})
+    return bool(_first_action(value).keys() & {"agent", "round"})

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -21,22 +22,22 @@ from typing import Any, NamedTuple
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Around
-from ufo_experience.traces.draft import Draft, run_key
+from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, parse_json, read_text
 from ufo_experience.traces.recordings import title_of
-from ufo_experience.traces.rows import Numbered, RowsReader
-from ufo_experience.traces.tree import marks_of_text
+from ufo_experience.traces.rows import RowsReader
+from ufo_experience.traces.tree import Marks, marks_of_text
 from ufo_experience.traces.values import Row, as_dict, as_host, as_name
 
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"
 _START = re.compile(r"(?<![\w.])page\w*(?=\s*\.)")
 _LINK = re.compile(r"\s*\.\s*(?P<name>[A-Za-z_]\w*)\s*(?P<open>\()?")
 _TOKEN = re.compile(
-    rf"(?:(?P<key>\w+)\s*[:=]\s*)?(?:(?P<text>{_STRING})|/(?P<regex>[^/\n]+)/\w*|(?P<bare>[\w.-]+)|(?P<mark>[()\[\]{{}}]))|[^\w]"
+    rf"(?:(?P<key>\w+)\s*[:=]\s*)?(?:(?:re\.compile\(\s*r?(?P<pattern>{_STRING})[^()\n]*\))|r?(?P<text>{_STRING})"
+    r"|/(?P<regex>(?:[^/\\\n]|\\.)+)/\w*|(?P<bare>[\w.-]+)|(?P<mark>[()\[\]{}]))|[^\w]"
 )
 _COMMENT = re.compile(r"^[ \t]*(?://|#).*$", re.MULTILINE)
-_IS_CODE = re.compile(r"\bpage\w*\s*\.\s*(?:goto|get_by_\w+|getBy[A-Z]\w+|locator)\s*\(")
 _TEST = re.compile(rf"(?:^|\s)test(?:\.\w+)?\(\s*(?P<title>{_STRING})|def\s+test_(?P<name>\w+)\s*\(")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # What an action is given first, under the name it has in a step.
@@ -45,9 +46,8 @@ _GIVEN = {
     "select_option": "option", "set_input_files": "file", "set_checked": "checked",
     **dict.fromkeys("click dblclick tap check uncheck hover drag_to clear focus reload go_back go_forward".split(), ""),
 }  # fmt: skip
-_NAMED_BY = {"get_by_label", "get_by_text", "get_by_placeholder", "get_by_alt_text", "get_by_title", "get_by_test_id"}
-_FRAMES = {"frame_locator", "content_frame"}
-_BY_PLACE = {"first": 1, "nth": None}
+_NAMED_BY = {"locator", *(f"get_by_{what}" for what in "label text placeholder alt_text title test_id".split())}
+_FRAMES = ("frame_locator", "content_frame")
 
 _INTERNAL = re.compile(
     r"internal:(?P<by>role|text|label|attr|testid|has-text)=(?P<role>\w+)?(?:\[(?P<key>[\w-]+)=)?[\"'](?P<name>[^\"']{1,200})[\"']"
@@ -71,6 +71,10 @@ class _Link:
     given: list[str] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def first(self) -> str:
+        return next(iter(self.given), "")
+
 
 class _Located(NamedTuple):
     """The control a chain leads to: its name and role, what it is within, and which of equal ones it is."""
@@ -81,72 +85,69 @@ class _Located(NamedTuple):
     place: int | None
 
 
-def chains_in(code: str) -> Iterator[list[_Link]]:
+def _chains_in(code: str) -> Iterator[list[_Link]]:
     """The chains of calls on a page in a piece of code, in its order; assertions and comments are left out."""
-    text = _COMMENT.sub("", code)
-    end = 0
+    text, end = _COMMENT.sub("", code), 0
     for start in _START.finditer(text):
         if start.start() < end or text.endswith("expect(", 0, start.start()):
             continue
         links, end = [], start.end()
         while match := _LINK.match(text, end):
-            link, end = _Link(_CAMEL.sub("_", match["name"]).lower()), match.end()
-            if match["open"]:
-                end = _read_arguments(link, text, end)
-            links.append(link)
-        yield links
+            links.append(_Link(_snake(match["name"])))
+            end = _read_arguments(links[-1], text, match.end()) if match["open"] else match.end()
+        if links:
+            yield links
 
 
 def _read_arguments(link: _Link, text: str, at: int) -> int:
     """Read the arguments of a call up to its closing bracket; returns the place behind it."""
-    depth, pattern_of = 1, ""
+    depth = 1
     while depth and (token := _TOKEN.match(text, at)):
-        at, key = token.end(), pattern_of or token["key"] or ""
+        at = token.end()
         if mark := token["mark"]:
             depth += 1 if mark in "([{" else -1
-            continue
-        value = _pattern(token["regex"]) if token["regex"] else token["bare"]
-        if token["text"]:
-            value = _pattern(_unquoted(token["text"])) if pattern_of else _unquoted(token["text"])
-        if value == "re.compile":
-            pattern_of = key or "pattern"
-        elif value and key and value != "r":
-            link.options[_CAMEL.sub("_", key).lower()], pattern_of = value, ""
-        elif value and not key and (depth == 1 or token["text"]):
-            link.given.append(value)
+        elif token["pattern"] or token["regex"]:  # of a regular expression the words, as far as it is made of words
+            pattern = _unquoted(token["pattern"]) if token["pattern"] else token["regex"]
+            _give(link, token["key"], re.sub(r"\\(.)", r"\1", pattern.strip("^$")), True)
+        else:
+            value = _unquoted(token["text"]) if token["text"] else token["bare"]
+            _give(link, token["key"], value, depth == 1 or bool(token["text"]))
     return at
 
 
-def _pattern(regex: str) -> str:
-    """The words of a regular expression, as far as it is made of words."""
-    return re.sub(r"\\(.)", r"\1", regex.strip("^$"))
+def _give(link: _Link, key: str | None, value: str | None, counts: bool) -> None:
+    if value and key:
+        link.options[_snake(key)] = value
+    elif value and counts:
+        link.given.append(value)
+
+
+def _snake(name: str) -> str:
+    return _CAMEL.sub("_", name).lower()
 
 
 def _unquoted(literal: str) -> str:
-    if literal[0] == "`" or "\\" not in literal:
-        return literal[1:-1]
-    try:
-        return str(ast.literal_eval(literal))
-    except (ValueError, SyntaxError):
-        return literal[1:-1]
+    if literal[0] != "`" and "\\" in literal:
+        with suppress(ValueError, SyntaxError):
+            return str(ast.literal_eval(literal))
+    return literal[1:-1]
 
 
-def located(links: list[_Link]) -> _Located:
+def _located(links: list[_Link]) -> _Located:
     """The control that the locators of a chain lead to, the innermost last."""
     name, role, around, place = "", "", "", None
-    for link in links:
-        first = next(iter(link.given), "")
-        if link.name == "get_by_role" or link.name in _NAMED_BY or link.name == "locator":
+    for number, link in enumerate(links, start=1):
+        by_role = link.name == "get_by_role"
+        if by_role or link.name in _NAMED_BY:
             around, place = name or around or role, None
-            role = first if link.name == "get_by_role" else ""
-            name = link.options.get("name", "") if link.name == "get_by_role" else first
+            role, name = (link.first, link.options.get("name", "")) if by_role else ("", link.first)
         elif link.name in _FRAMES:
             name = role = around = ""
         elif link.name == "filter":
             around = link.options.get("has_text") or " ".join(link.given[-1:]) or around
-            name = "" if links.index(link) + 1 < len(links) else name
-        elif link.name in _BY_PLACE:
-            place = _BY_PLACE[link.name] or (int(first) + 1 if first.isdecimal() else None)
+            name = "" if number < len(links) else name
+        elif link.name in ("first", "nth"):
+            place = 1 if link.name == "first" else int(link.first) + 1 if link.first.isdecimal() else None
     return _Located(name, role, around if around != name else "", place)
 
 
@@ -154,50 +155,37 @@ class PlaywrightCodegenReader(RowsReader):
     """Code as Playwright's codegen writes it; each test of a file is a run, its title the task."""
 
     name = "playwright-codegen"
+    tasks = ("title",)
     env = "web"
     untold = "the code"
+    suffixes = (".py", ".js", ".ts", ".mjs")
+    sign = re.compile(r"\bpage\w*\s*\.\s*(?:goto|get_by_\w+|getBy[A-Z]\w+|locator)\s*\(")
 
-    def recognises(self, found: Found) -> bool:
-        """True for Python or JavaScript in which something is done on a page."""
-        return found.suffix in (".py", ".js", ".ts", ".mjs") and _IS_CODE.search(found.text) is not None
-
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
-        """The tests of a file."""
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         code = read_text(path, MAX_LOG)
         heads = list(_TEST.finditer(code))
-        ends = [*(head.start() for head in heads[1:]), len(code)]
-        begins = [0, *ends[:-1]]
-        for head, begin, end in zip_longest(heads, begins, ends):
+        cuts = [head.start() for head in heads[1:]]
+        for head, begin, end in zip_longest(heads, [0, *cuts], [*cuts, len(code)]):
             title = (_unquoted(head["title"]) if head["title"] else head["name"].replace("_", " ")) if head else None
-            yield None, Row(title=title_of(title), code=code[begin:end])
-
-    def start(self, path: Path, row: Row, number: int) -> Draft:
-        """The title of a test is the task."""
-        return Draft(path, format=self.name, session=run_key(path.stem, number, row["code"]), request=row["title"])
+            yield Row(title=title_of(title), code=code[begin:end])
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        _add_chains(draft, row["code"])
+        host = None
+        for *before, action in _chains_in(row["code"]):
+            if action.name not in _GIVEN:
+                continue
+            control, key = _located(before), _GIVEN[action.name]
+            host = (as_host(action.first) if key == "url" else None) or host
+            draft.step(
+                action.name,
+                control=control.name,
+                control_type=control.role,
+                within=control.within,
+                around=Around(place=control.place, equals=control.place) if control.place else None,
+                parameters={**({key: action.first} if key and action.first else {}), **action.options},
+                application=host,
+            )
         return {}
-
-
-def _add_chains(draft: Draft, code: str) -> None:
-    host = None
-    for links in chains_in(code):
-        action = links[-1] if links else _Link("")
-        if action.name not in _GIVEN:
-            continue
-        control = located(links[:-1])
-        key, first = _GIVEN[action.name], next(iter(action.given), "")
-        host = as_host(first) or host if key == "url" else host
-        draft.step(
-            action.name,
-            control=control.name,
-            control_type=control.role,
-            within=control.within,
-            around=Around(place=control.place, equals=control.place) if control.place else None,
-            parameters={**({key: first} if key and first else {}), **action.options},
-            application=host,
-        )
 
 
 class PlaywrightTraceReader(RowsReader):
@@ -211,18 +199,12 @@ class PlaywrightTraceReader(RowsReader):
         """True for JSON lines that begin with the options of a browser context."""
         return found.first.get("type") == "context-options"
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
-        """The one trace of a file."""
-        yield None, Row(rows=[row for _, row in JsonLines(path, problems=report.problems)])
-
-    def start(self, path: Path, row: Row, number: int) -> Draft:
-        """The title of the context is the task."""
-        key = run_key(path.stem, number, [one.get("callId") for one in row["rows"]])
-        title = title_of(next((one.get("title") for one in row["rows"] if one.get("title")), None))
-        return Draft(path, format=self.name, session=key, request=title)
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        yield Row(rows=[row for _, row in JsonLines(path, problems=report.problems)])
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         rows, host = row["rows"], None
+        draft.request = title_of(next((one["title"] for one in rows if one.has("title")), None))
         errors = {one.name("callId"): one.row("error") for one in rows if one.get("type") == "after"}
         for one in rows:
             method = one.name("method") or one.name("apiName").rpartition(".")[2]
@@ -230,8 +212,8 @@ class PlaywrightTraceReader(RowsReader):
                 given = one.row("params")
                 host = given.host("url") or host
                 failure = errors.get(one.name("callId")) or one.row("error")
-                message = failure.get("message") or failure.row("error").get("message")
-                draft.step(method, **_traced(given), application=host, error=as_name(message) or None)
+                message = failure.name("message") or failure.row("error").name("message")
+                draft.step(method, **_traced(given), application=host, error=message or None)
         return {}
 
 
@@ -259,32 +241,26 @@ class PlaywrightMcpReader(RowsReader):
     name = "playwright-mcp"
     env = "web"
     untold = "the log"
+    suffixes, sign = (".md",), _CALLED
 
-    def recognises(self, found: Found) -> bool:
-        """True for a Markdown file with tool calls of a browser."""
-        return found.suffix == ".md" and _CALLED.search(found.text) is not None
-
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
-        """The one session of a log."""
-        text = read_text(path, MAX_LOG)
-        heads = list(_CALLED.finditer(text))
-        ends = [*(head.start() for head in heads[1:]), len(text)]
-        yield None, Row(calls=[(head["name"], text[head.end() : end]) for head, end in zip(heads, ends, strict=False)])
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        _, *parts = _CALLED.split(read_text(path, MAX_LOG))
+        yield Row(calls=list(zip(parts[::2], parts[1::2], strict=True)))
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        names: dict[str, tuple[str, str]] = {}
+        names: Marks = {}
         host = None
         for name, body in row["calls"]:
             match = _ARGS.search(body)
             arguments = _object(match["json"]) if match else Row()
             host = arguments.host("url") or host
             element = as_name(arguments.pop("element", ""))
-            parts = {found["kind"]: found["text"] for found in _ANSWER.finditer(body)}
-            text = parts.get("Error") or parts.get("Result") or ""
+            parts = Row({found["kind"]: found["text"] for found in _ANSWER.finditer(body)})
+            text = parts.first("Error", "Result") or ""
             answered = _object(text)
             code = answered.name("code") or parts.get("Code", "")
             marked = names.get(arguments.name("ref", "target"), (element, ""))
-            control, role = next(((c.name, c.role) for c in map(located, chains_in(code)) if c.name), marked)
+            control, role = next(((c.name, c.role) for c in map(_located, _chains_in(code)) if c.name), marked)
             draft.step(
                 name,
                 control=control,
@@ -305,7 +281,7 @@ def _object(text: str) -> Row:
         return Row()
 
 
-def _snapshot(path: Path, body: str) -> dict[str, tuple[str, str]]:
+def _snapshot(path: Path, body: str) -> Marks:
     """The names in the snapshot after a call: written beside the log, or in the log itself."""
     match = _SNAPSHOT.search(body)
     beside = path.with_name(match["file"]) if match else None

@@ -17,7 +17,7 @@ from typing import Any
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import load_document, problem, read_bytes, read_text
-from ufo_experience.traces.rows import Numbered, RowsReader
+from ufo_experience.traces.rows import RowsReader
 from ufo_experience.traces.values import Row, as_dict, as_host, as_list, as_name
 
 _BY_ITSELF = re.compile(r"(?i)recording \d|untitled|unnamed|new recording|(?:test|example|recording) ?\d*$")
@@ -29,6 +29,7 @@ _ARIA = re.compile(r"(?P<name>.*?)(?:\[role=\"(?P<role>\w+)\"\])?", re.DOTALL)
 _PASSED_OVER = re.compile(r"(?:store|assert|verify|wait|echo|pause|setWindowSize|//|close|run|debugger)", re.IGNORECASE)
 _BY_WORDS = ("linkText", "partialLinkText", "label", "name", "id", "css", "xpath")
 _IN_XPATH = re.compile(r"(?:text\(\)|normalize-space\(\.?\)|\.)\s*[=,]\s*['\"](?P<text>[^'\"]{1,120})['\"]")
+
 _ACTION = re.compile(r"<EachAction\b(?P<attributes>[^>]*)>(?P<body>(?:[^<]|<(?!/?EachAction\b))*)</EachAction>")
 _PART = re.compile(r"<(?P<tag>Description|Action)>(?P<text>(?:[^<]|<(?!/?(?:Description|Action)>))*)</(?P=tag)>")
 _LEVEL = re.compile(r"<Level\b(?P<attributes>[^>]*)/>")
@@ -63,24 +64,13 @@ def title_of(value: Any) -> str | None:
     return None if _BY_ITSELF.match(title) else title or None
 
 
-class _RecordingReader(RowsReader):
-    """A recording, whose title is the task."""
-
-    env = "web"
-    untold = "the title of the recording"
-
-    def start(self, path: Path, row: Row, number: int) -> Draft:
-        """A recording is titled."""
-        draft = super().start(path, row, number)
-        draft.request = title_of(row.get("title") or row.get("name")) or ""
-        return draft
-
-
-class ChromeRecorderReader(_RecordingReader):
+class ChromeRecorderReader(RowsReader):
     """Chrome's Recorder: the last part of a selector is the control, those before it are around it."""
 
     name = "chrome-recorder"
     needs = ("title", "steps")
+    env = "web"
+    untold = "the title of the recording"
 
     def is_row(self, row: Row) -> bool:
         steps = row.rows("steps")
@@ -88,7 +78,7 @@ class ChromeRecorderReader(_RecordingReader):
         return "title" in row and located and {step.name("type") for step in steps} <= _CHROME
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        host = None
+        draft.request, host = title_of(row.get("title")), None
         for step in row.rows("steps"):
             kind = step.name("type")
             if kind in _NO_ACTION:
@@ -104,34 +94,35 @@ class ChromeRecorderReader(_RecordingReader):
         return {}
 
 
-class SeleniumIdeReader(_RecordingReader):
+class SeleniumIdeReader(RowsReader):
     """A project of Selenium IDE (`.side`); every test in it is a run."""
 
     name = "selenium-ide"
+    env = "web"
+    untold = "the title of the recording"
 
     def is_row(self, row: Row) -> bool:
         return "commands" in row or any("commands" in test for test in row.rows("tests"))
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
-        """The tests of a project."""
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         project = as_dict(load_document(path, report.problems))
-        for test in project.rows("tests"):
-            yield None, Row({"commands": [], **test, "url": project.get("url")})
+        yield from (Row({"commands": [], **test, "url": project.get("url")}) for test in project.rows("tests"))
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        host = row.host("url")
+        draft.request, host = title_of(row.get("name")), row.host("url")
         for command in row.rows("commands"):
             name, target, value = (as_name(command.get(key)) for key in ("command", "target", "value"))
-            more: dict[str, Any] = {"observation": command.get("comment"), "application": host}
             if not name or _PASSED_OVER.match(name):
                 continue
+            step: dict[str, Any] = {"parameters": {"text": value} if value else {}}
             if name == "open":
-                draft.step("navigate", parameters={"url": target}, application=host)
+                name, step = "navigate", {"parameters": {"url": target}}
             elif "script" in name.casefold():
-                draft.step(name, parameters={"source": target}, **more)
+                step = {"parameters": {"source": target}}
             else:
-                ways = [target, *(as_name(as_list(one)[0]) for one in command.listed("targets") if as_list(one))]
-                draft.step(name, control=_of_locators(ways), parameters={"text": value} if value else {}, **more)
+                ways = [as_name(as_list(one)[0]) for one in command.listed("targets") if as_list(one)]
+                step["control"] = _of_locators([target, *ways])
+            draft.step(name, **step, observation=command.get("comment"), application=host)
         return {}
 
 
@@ -147,14 +138,9 @@ def _of_selectors(ways: list[str]) -> tuple[str, str]:
 
 def _of_locators(ways: list[str]) -> str:
     """The most telling of several locators of a control."""
-    for way in ways:
-        if match := _IN_XPATH.search(way):
-            return match["text"]
-    for kind in _BY_WORDS:
-        for way in ways:
-            if way.startswith(f"{kind}="):
-                return way.partition("=")[2]
-    return ways[0] if ways else ""
+    said = next((match["text"] for way in ways if (match := _IN_XPATH.search(way))), "")
+    named = (way.partition("=")[2] for kind in _BY_WORDS for way in ways if way.startswith(f"{kind}="))
+    return said or next(named, ways[0])
 
 
 class StepsRecorderReader(RowsReader):
@@ -163,17 +149,13 @@ class StepsRecorderReader(RowsReader):
     name = "steps-recorder"
     env = "windows"
     untold = "a recording"
+    suffixes, sign = (".mht", ".mhtml"), re.compile("<UserActionData>")
 
-    def recognises(self, found: Found) -> bool:
-        """True for a web archive that holds the recorded data."""
-        return found.suffix in (".mht", ".mhtml") and "<UserActionData>" in found.text
-
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
-        """The one recording of a web archive."""
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         data = read_bytes(path)
         parts = (part.get_payload(decode=True) for part in email.message_from_bytes(data).walk())
         page = next((part for part in parts if isinstance(part, bytes) and b"<UserActionData>" in part), data)
-        yield None, Row(page=page.decode("utf-8", "replace"))
+        yield Row(page=page.decode("utf-8", "replace"))
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         for found in _ACTION.finditer(row["page"]):
@@ -183,21 +165,41 @@ class StepsRecorderReader(RowsReader):
         return {"problems": [problem(draft.path, "E_TYPED_TEXT", message)] if blank else []}
 
 
+def _add_recorded(draft: Draft, given: Row, body: str) -> None:
+    parts = {found["tag"]: html.unescape(found["text"]).strip() for found in _PART.finditer(body)}
+    description, action = parts.get("Description", ""), parts.get("Action", "").casefold()
+    window, keys, on = _IN.search(description), _KEYS.search(description), _ON.search(description)
+    pressed = keys["keys"].replace("...", " ").split() if keys and action == "keyboard input" else []
+    level = _LEVEL.search(body)  # the innermost element that has a name
+    inner = _attributes(level["attributes"]) if level else Row()
+    draft.step(
+        _RECORDED.get(action, "click" if "click" in action else action),
+        control=on["name"] if on else inner.get("Name"),
+        control_type=on["role"] if on else inner.get("LocalizedControlType"),
+        within=window["window"] if window else None,
+        parameters={"keys": pressed} if pressed else {},
+        observation=description,
+        application=given.first("FileName", "FileDescription"),
+    )
+
+
+def _attributes(text: str) -> Row:
+    return Row({found["key"]: html.unescape(found["value"]) for found in _ATTRIBUTE.finditer(text)})
+
+
 class PowerAutomateReader(RowsReader):
-    """A desktop flow of Power Automate as text (Robin), one run a file."""
+    """A desktop flow of Power Automate as text (Robin), one run a file; two lines of it are actions of such a flow."""
 
     name = "power-automate"
     env = "windows"
     untold = "a flow"
+    suffixes = (".robin", ".pad", ".txt")
 
     def recognises(self, found: Found) -> bool:
-        """True for a text of which two lines are actions of a desktop flow."""
-        wanted = found.suffix in (".robin", ".pad", ".txt") and found.path.is_file()
-        return wanted and len(_ROBIN.findall(found.text)) > 1
+        return found.suffix in self.suffixes and len(_ROBIN.findall(found.text)) > 1
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
-        """The one flow of a file."""
-        yield None, Row(text=read_text(path))
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        yield Row(text=read_text(path))
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         problems, site = [], None
@@ -210,42 +212,20 @@ class PowerAutomateReader(RowsReader):
         return {"problems": problems}
 
 
-def _add_recorded(draft: Draft, given: dict[str, str], body: str) -> None:
-    parts = {found["tag"]: html.unescape(found["text"]).strip() for found in _PART.finditer(body)}
-    description, action = parts.get("Description", ""), parts.get("Action", "").casefold()
-    window, keys = _IN.search(description), _KEYS.search(description)
-    pressed = keys["keys"].replace("...", " ").split() if keys and action == "keyboard input" else []
-    if match := _ON.search(description):
-        name, role = match["name"], match["role"]
-    else:  # the innermost element that has a name
-        level = next((_attributes(level["attributes"]) for level in _LEVEL.finditer(body)), {})
-        name, role = level.get("Name", ""), level.get("LocalizedControlType", "")
-    draft.step(
-        _RECORDED.get(action, "click" if "click" in action else action) or "unknown",
-        control=name,
-        control_type=role,
-        within=window["window"] if window else None,
-        parameters={"keys": pressed} if pressed else {},
-        observation=description,
-        application=given.get("FileName") or given.get("FileDescription"),
-    )
-
-
-def _attributes(text: str) -> dict[str, str]:
-    return {found["key"]: html.unescape(found["value"]) for found in _ATTRIBUTE.finditer(text)}
-
-
 def _add_call(draft: Draft, match: re.Match[str], line: int, site: str | None) -> str | None:
     """Add an action of a flow; returns the site the flow is on after it."""
     call = match["call"].split(".")[0]
-    given = {found["key"]: found["long"] or found["text"] or found["bare"] for found in _GIVEN.finditer(match["rest"])}
-    address = given.get("Url") or given.get("TabUrl")
+    given = Row(
+        {found["key"]: found["long"] or found["text"] or found["bare"] for found in _GIVEN.finditer(match["rest"])}
+    )
+    address = given.first("Url", "TabUrl")
     site = as_host(address) or site
     if call.startswith(_READ_ONLY) or (not call.startswith(_VERBS) and match["room"] != "MouseAndKeyboard"):
         return site
-    window, (name, role) = _masked(match["rest"])
-    text = next((given[key] for key in _TEXTS if given.get(key)), None)
-    goes = bool(address) and not name
+    mask = _MASK.search(match["rest"])  # `appmask['Window'][…]`, whose last part is such as `Button 'Save'`
+    parts = [part.replace("\\'", "'") for part in _MASKED.findall(mask["parts"])] if mask else [""]
+    (name, role), window = _quoted(parts[-1]), _quoted(parts[0])[0] if len(parts) > 1 else None
+    goes, text = bool(address) and not name, given.name(*_TEXTS)
     draft.step(
         "navigate" if goes else call,
         control=name,
@@ -256,15 +236,6 @@ def _add_call(draft: Draft, match: re.Match[str], line: int, site: str | None) -
         line=line,
     )
     return site
-
-
-def _masked(rest: str) -> tuple[str | None, tuple[str, str]]:
-    """Window and control of `appmask['Window'][…]`, whose last part is such as `Button 'Save'`."""
-    found = _MASK.search(rest)
-    parts = [part.replace("\\'", "'") for part in _MASKED.findall(found["parts"])] if found else []
-    if not parts:
-        return None, ("", "")
-    return _quoted(parts[0])[0] if len(parts) > 1 else None, _quoted(parts[-1])
 
 
 def _quoted(name: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ shapes, under the names people commonly give its parts, is read by `steps_of_row
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ufo_experience.controls import NAME_LENGTH, ListedControl, around, in_view
+from ufo_experience.errors import DataError
 from ufo_experience.schema import Around, Trajectory
 from ufo_experience.traces.calls import (
     ACTION,
@@ -25,11 +27,11 @@ from ufo_experience.traces.calls import (
     named_control,
     take_target,
 )
-from ufo_experience.traces.draft import Draft, no_task, nothing_in, run_key
+from ufo_experience.traces.draft import NO_TASK, Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import problem, records_of
-from ufo_experience.traces.tree import NameAt, marks_in, named_at, names_of_calls
-from ufo_experience.traces.values import ALMOST_ONE, Row, as_dict, as_list, as_name, is_number
+from ufo_experience.traces.tree import Marks, NameAt, marks_in, named_at, names_of_calls
+from ufo_experience.traces.values import Row, as_dict, as_list, as_name, is_number
 
 TASK = (
     "task", "request", "goal", "instruction", "task_description", "query", "intent", "confirmed_task", "objective",
@@ -38,87 +40,90 @@ TASK = (
 STEPS = ("steps", "execution_trace", "trajectory", "actions", "traj", "history")
 APPLICATION = ("application", "app", "application_name", "process_name", "app_name", "website", "domain")
 SESSION = ("session", "session_id", "run", "run_id", "episode_id", "episode", "trajectory_id", "task_id")
-STARTED = ("timestamp", "start_time", "started_at")
 
 _LOOSE_ACTION = ("type", "action_content", "name")  # an action only for an item of a list of steps
 _BESIDE = tuple("x y coordinate coordinates text value keys key url selector direction index ref app_name".split())
 _OBSERVATION = ("observation", "thought", "thinking", "reasoning", "state", "step_instruction", "description")
 _TIME = ("timestamp", "time", "created_at", "action_timestamp")
-_FAILED = ("failed", "failure", "error", "fail")
-_STEP_KEYS = frozenset(
-    [
-        *(*ACTION, *_LOOSE_ACTION, *TARGETS, *ARGUMENTS, *_BESIDE, *_OBSERVATION, *_TIME),
-        *(*APPLICATION, *SESSION, *TASK, "control_type", "within", "controls", "result", "error", "success", "agent"),
-        *("cost", "is_password", "step", "step_number", "number", "source", "evaluated_by"),
-    ]
-)
-_OUTCOMES = {**dict.fromkeys("success succeeded yes true pass passed".split(), True)}
-_OUTCOMES |= dict.fromkeys("failure failed no false fail".split(), False)
+_OTHER_KEYS = (
+    "control_type", "within", "controls", "result", "error", "success", "agent", "cost", "is_password", "step",
+    "step_number", "number", "source", "evaluated_by",
+)  # fmt: skip
+_STEP_KEYS = {
+    *ACTION, *_LOOSE_ACTION, *TARGETS, *ARGUMENTS, *_BESIDE, *_OBSERVATION, *_TIME, *APPLICATION, *SESSION, *TASK,
+    *_OTHER_KEYS,
+}  # fmt: skip
+_WORKED, _FAILED = "success succeeded yes true pass passed".split(), "failed failure error fail".split()
+_OUTCOMES = {**dict.fromkeys(_WORKED, True), **dict.fromkeys(("failure", "failed", "no", "false", "fail"), False)}
 _SUCCESS = ("success", "outcome", "is_successful", "successful", "is_success", "task_success", "passed")
 _JUDGES = ("evaluator", "user", "agent")
+ALMOST_ONE = 0.999  # a score of 1 that was computed
 MAX_IN_VIEW, _KIND_LENGTH = 300, 60  # controls of a step, characters of their kinds
-
-Numbered = tuple[int | None, Row]  # a run, or a step, with its line
 
 
 class RowsReader(ABC):
     """Reads files of objects, one run each. A format names its keys and says how a row becomes steps.
 
-    `needs` are the keys a row has, `tasks` those that may hold the task; `agent` and `env` are those of every run.
-    `untold` begins the sentence for files that do not say their task ("a recording"), and runs of such a format
-    without a step are none; `wanted` says what such a file lacks.
+    Files of rows are told by their keys: `needs` are those a row has, `tasks` those that may hold the task. Other
+    files are told by their endings (`suffixes`) and by what stands in them (`sign`), and say what their `runs` are.
+    `agent` and `env` are those of every run. `untold` begins the sentence for files that do not say their task
+    ("a recording"), and runs of such a format without a step are none; `wanted` says what such a file lacks.
     """
 
     name = ""
     needs: ClassVar[tuple[str, ...]] = ()
     tasks: ClassVar[tuple[str, ...]] = ("goal",)
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    sign: ClassVar[re.Pattern[str] | None] = None
     agent = ""
     env = ""
     untold = ""
     wanted = ""
 
-    def is_row(self, row: Row) -> bool:
-        """True for a row of this format."""
-        return row.keys() >= {*self.needs}
-
     @abstractmethod
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         """Add the steps of a row; returns what else `Draft.finish` takes."""
 
+    def is_row(self, row: Row) -> bool:
+        """True for a row of this format."""
+        return row.keys() >= {*self.needs}
+
     def recognises(self, found: Found) -> bool:
-        """True when a row among the first has the keys of this format."""
+        """True when a file among whose first rows, or in whose first text, stands what tells this format."""
+        if self.sign is not None:
+            return found.suffix in self.suffixes and self.sign.search(found.text) is not None
         return any(map(self.is_row, found.rows))
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
-        """The rows of a file, each with its line."""
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        """The rows of a file."""
         for line, row in records_of(path, report.problems):
             if self.is_row(row):
-                yield line, row
+                yield row
             else:
                 report.problems.append(problem(path, "E_UNKNOWN_LINE", "another kind of row", line))
-
-    def start(self, path: Path, row: Row, number: int) -> Draft:
-        """The draft of a run, `number` from 1."""
-        key = run_key(path.stem, number, row)
-        return Draft(path, format=self.name, session=key, request=row.first(*self.tasks))
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
         """Yield one trajectory a run. Raises `DataError` when nothing in it can be used."""
         own, taken, number = ReadReport(), 0, 0
-        for _, row in self.runs(path, own):
-            draft = self.start(path, row, number + 1)
+        problems = own.problems
+        for row in self.runs(path, own):
+            request = row.first(*self.tasks)
+            draft = Draft(path, format=self.name, request=request, number=number + 1, starts_with=row)
             ending = {"agent": self.agent or self.name, "env": self.env or None, **self.fill(draft, row)}
-            own.problems += ending.pop("problems", ())
+            problems += ending.pop("problems", ())
             if draft.steps or ending.get("plan") or ending.get("success") is not None or not self.untold:
                 number += 1
                 if not draft.request:
-                    own.problems.append(no_task(draft.path, self.untold or "the run"))
-                new, taken = own.problems[taken:], len(own.problems)
+                    told = f"{self.untold or 'the run'} does not say what the task was; --task gives it"
+                    problems.append(problem(draft.path, NO_TASK, told))
+                new, taken = problems[taken:], len(problems)
                 yield draft.finish(**ending, problems=new)
-        report.problems += own.problems
+        report.problems += problems
         report.failed += own.failed
         if not number and not own.failed:
-            raise nothing_in(path, self.wanted or f"run of {self.name}", own.problems)
+            seen = f"; {len(problems)} problem(s), the first: {problems[0].message}" if problems else ""
+            what = self.wanted or f"run of {self.name}"
+            raise DataError(f"no {what} in it{seen}", file=str(path), code="E_EMPTY")
 
 
 def lack_of(row: Row) -> str | None:
@@ -193,7 +198,7 @@ def steps_of_row(
 
 
 def steps_of_calls(
-    calls: Sequence[Call], words: str, at: NameAt | None = None, marks: Mapping[str, tuple[str, str]] | None = None
+    calls: Sequence[Call], words: str, at: NameAt | None = None, marks: Marks | None = None
 ) -> Iterator[dict[str, Any]]:
     """The steps of calls as `Draft.step` takes them: each control named by the call itself, or by a table of marks.
 
@@ -244,7 +249,7 @@ def calls_of_row(record: Row) -> list[Call]:
         return calls
     if given := record.key(*(name for name in ARGUMENTS if name != key)):
         return [replace(calls[0], arguments=arguments_of(record[given]))]
-    found = {name: record[name] for name in _BESIDE if name != key and record.get(name) not in (None, "", [], {})}
+    found = {name: record[name] for name in _BESIDE if name != key and record.has(name)}
     return [replace(calls[0], arguments=found)]
 
 
@@ -292,7 +297,7 @@ def stated_ending(record: Row) -> dict[str, Any]:
         "plan": record.lines("plan"),
         "agent": record.get("agent"),
         "env": record.get("env"),
-        "started_at": record.first(*STARTED),
+        "started_at": record.first("timestamp", "start_time", "started_at"),
     }
 
 

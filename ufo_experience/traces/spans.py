@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.traces.calls import arguments_of, calls_in
-from ufo_experience.traces.draft import Draft, run_key
-from ufo_experience.traces.files import Found, ReadReport
+from ufo_experience.traces.draft import Draft
+from ufo_experience.traces.files import ReadReport
 from ufo_experience.traces.lines import records_of
-from ufo_experience.traces.rows import TASK, Numbered, RowsReader, steps_of_calls
-from ufo_experience.traces.values import Row, as_dict, as_dicts, as_list, as_name, as_text, as_time, parse_literal
+from ufo_experience.traces.rows import TASK, RowsReader, steps_of_calls
+from ufo_experience.traces.values import Row, as_dict, as_dicts, as_name, as_text, parse_literal
 
 # What a span says → its keys with all vendors; those of its attributes and its context are among them.
 _KEYS = {
@@ -30,7 +30,6 @@ _KEYS = {
     ),
     "back": ("gen_ai.tool.call.result", "output.value", "outputs", "output"),
 }  # fmt: skip
-_TOOL_KINDS = ("execute_tool", "tool")
 _FAILED = (2, "STATUS_CODE_ERROR", "ERROR")
 _TASKS = (*TASK, "input", "question", "messages", "content", "text")
 _YES = ("correct", "success", "pass", "passed", "yes", "true", "1", "1.0")
@@ -47,11 +46,17 @@ class SpansReader(RowsReader):
     untold = "the root of the trace"
     wanted = "tool call"
 
-    def recognises(self, found: Found) -> bool:
+    def is_row(self, row: Row) -> bool:
         """True for OTLP JSON, for runs with a `run_type`, and for observations of Langfuse."""
-        return any(_is_export(as_dict(item)) for value in found.values for item in as_list(value)[:5])
+        return (
+            bool(row.keys() & {*_OTLP})
+            or ("run_type" in row and ("trace_id" in row or "inputs" in row))
+            or (isinstance(row.get("observations"), list) and ("scores" in row or "input" in row))
+            or any(key.startswith("gen_ai.") for key in row.row("attributes"))
+            or ("traceId" in row and "startTime" in row)
+        )
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The spans of each trace in the order of their start."""
         traces: dict[str, list[_Span]] = {}
         for _, record in records_of(path, report.problems):
@@ -59,34 +64,21 @@ class SpansReader(RowsReader):
                 traces.setdefault(span["trace"], []).append(span)
         for trace, spans in traces.items():
             if any(span["is_tool"] for span in spans):
-                yield None, Row(trace=trace, spans=sorted(spans, key=lambda span: span["start"]))
-
-    def start(self, path: Path, row: Row, number: int) -> Draft:
-        """The root may hold no input: then the first model call does."""
-        models = [span for span in row["spans"] if not (span["parent"] and span["is_tool"])]
-        asked = sorted(models, key=lambda span: bool(span["parent"]))
-        request = next((task for span in asked if (task := _task_of(span["given"]))), None)
-        return Draft(path, format=self.name, session=run_key(path.stem, number, row["trace"]), request=request)
+                yield Row(trace=trace, spans=sorted(spans, key=lambda span: span["start"]))
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        for span in (span for span in row["spans"] if span["is_tool"]):
-            for step in steps_of_calls(calls_in({"name": span["name"], "arguments": arguments_of(span["given"])}), ""):
-                step["action_type"] = step["action_type"].rpartition("__")[2] or step["action_type"]
-                step |= {"result": as_text(span["back"]), "error": span["error"], "timestamp": as_time(span["start"])}
-                draft.step(**step)
-        verdict = next((span["score"] for span in row["spans"] if span["score"] is not None), None)
+        spans, draft.starts_with = row["spans"], row["trace"]
+        models = [span for span in spans if not (span["parent"] and span["is_tool"])]
+        asked = sorted(models, key=lambda span: bool(span["parent"]))  # a root without input: the first model call
+        draft.request = next((task for span in asked if (task := _task_of(span["given"]))), None)
+        for span in spans:
+            called = {"name": span["name"], "arguments": arguments_of(span["given"])} if span["is_tool"] else None
+            for step in steps_of_calls(calls_in(called), ""):
+                name = step["action_type"].rpartition("__")[2] or step["action_type"]
+                told = {"result": as_text(span["back"]), "error": span["error"], "timestamp": span["start"]}
+                draft.step(**step | told | {"action_type": name})
+        verdict = next((span["score"] for span in spans if span["score"] is not None), None)
         return {"success": verdict, "evaluated_by": "none" if verdict is None else "evaluator"}
-
-
-def _is_export(record: Row) -> bool:
-    attributes = record.row("attributes")
-    return (
-        bool(record.keys() & {*_OTLP})
-        or ("run_type" in record and ("trace_id" in record or "inputs" in record))
-        or (isinstance(record.get("observations"), list) and ("scores" in record or "input" in record))
-        or any(key.startswith("gen_ai.") for key in attributes)
-        or ("traceId" in record and "startTime" in record)
-    )
 
 
 def _spans_of(record: Row) -> Iterator[Row]:
@@ -111,7 +103,7 @@ def _span(record: Row) -> _Span:
         listed = {key: next(iter(value.values()), None) for key, value in values.items()}
     found = Row({**record, **record.row("context"), **as_dict(listed)})
     span = {name: found.first(*keys) for name, keys in _KEYS.items()}
-    is_tool = as_name(span["kind"]).casefold() in _TOOL_KINDS or found.has(*_KEYS["name"][:2])
+    is_tool = as_name(span["kind"]).casefold() in ("execute_tool", "tool") or found.has(*_KEYS["name"][:2])
     named = {name: as_name(span[name]) for name in ("trace", "start", "name")}
     return span | named | {"is_tool": is_tool, "error": _error(record), "score": _score(record)}
 

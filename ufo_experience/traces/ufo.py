@@ -13,6 +13,7 @@ In a session of several rounds "no" falls on a round by the same rule as on a su
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -21,16 +22,14 @@ from typing import Any
 from ufo_experience.controls import around, in_view
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem, Trajectory
-from ufo_experience.traces.draft import Draft, run_key
+from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.ufo_lines import HOSTS, SKIPPED, LogEntry, release_of
 from ufo_experience.traces.ufo_session import (
-    CLAIMS,
     EVALUATION,
     REQUEST,
     RESPONSE,
     StepView,
-    SubTask,
     UfoLog,
     UfoSession,
     read_log,
@@ -49,80 +48,72 @@ class UfoReader:
         """True for a folder with one of UFO's logs, and for a file whose first lines UFO wrote."""
         if found.path.is_dir():
             return any((found.path / name).is_file() for name in (RESPONSE, REQUEST, EVALUATION))
-        return found.path.name == RESPONSE or any(release_of(value) for value in found.values)
+        return found.path.name == RESPONSE or any(map(release_of, found.values))
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
         """Yield the trajectories of each session in the log. Raises `DataError` when it holds no step."""
         log = read_log(path)
         report.problems += log.problems
-        if not any(entry.role in ("host", "app") for session in log.sessions for entry in session.entries):
+        if not any(session.rounds() for session in log.sessions):
             found = f"{log.bad_lines} of its lines cannot be read" if log.bad_lines else "no record in it"
             raise DataError(f"no step of UFO found: {found}", file=str(log.path), code="E_EMPTY")
         for session in log.sessions:
-            yield from _Teller(log, session).trajectories()
+            yield from _told(log, session)
 
 
-class _Teller:
-    """Tells the sub-tasks and the whole request of each round of a session."""
+def _told(log: UfoLog, session: UfoSession) -> Iterator[Trajectory]:
+    """The sub-tasks of each round of a session, then the round; of a followed plan the whole only."""
+    followed = _followed_task(session)
+    rounds = [session.entries] if followed else session.rounds()
+    for entries in rounds:
+        goes_on = entries is not rounds[-1]
+        request = followed or next((entry.request for entry in entries if entry.request), "")
+        subtasks = [one for one in subtasks_of(entries) if one[0].subtask]
+        alone = len(subtasks) == 1 and len(rounds) == 1
+        for one in [] if followed or _says_all(subtasks, request) else subtasks:
+            draft = Draft(log.path, format="", request=request, subtask=one[0].subtask)
+            yield _tell(log, session, draft, one, alone, goes_on or one is not subtasks[-1])
+        draft = Draft(log.path, format="", request=request)
+        yield _tell(log, session, draft, entries, len(rounds) == 1, goes_on)
 
-    def __init__(self, log: UfoLog, session: UfoSession) -> None:
-        self.log, self.session = log, session
-        self.steps = {id(entry): list(_steps_of(entry, session)) for entry in session.entries}
-        self.problems = _problems_of(log, session)
-        self.verdict = session.evaluation.success if session.evaluation else None
-        self.followed = _followed_task(session)
 
-    def trajectories(self) -> Iterator[Trajectory]:
-        """Sub-tasks first, then their round; of a followed plan the whole only."""
-        rounds = [self.session.entries] if self.followed else self.session.rounds()
-        for entries in rounds:
-            goes_on = entries is not rounds[-1]
-            request = self.followed or next((entry.request for entry in entries if entry.request), "")
-            subtasks = [one for one in subtasks_of(entries) if one.text]
-            alone = len(subtasks) == 1 and len(rounds) == 1
-            for one in [] if self.followed or _says_all(subtasks, request) else subtasks:
-                success = self._success(alone or not one.finished)
-                yield self._tell(request, one.entries, one.text, success, goes_on or one is not subtasks[-1])
-            ended = not entries[-1].failed and entries[-1].status in CLAIMS
-            yield self._tell(request, entries, None, self._success(len(rounds) == 1 or not ended), goes_on)
-
-    def _success(self, to_blame: bool) -> bool | None:
-        return None if self.verdict is False and not to_blame else self.verdict
-
-    def _tell(
-        self, request: str, entries: list[LogEntry], subtask: str | None, success: bool | None, goes_on: bool
-    ) -> Trajectory:
-        log, session = self.log, self.session
-        in_folder = log.path.name == RESPONSE
-        folder = log.path.parent.name
-        release = next((entry.release for entry in entries if entry.role != "error"), entries[0].release)
-        key = run_key(folder if in_folder else log.path.stem, session.number, session.first)
-        draft = Draft(log.path, format=f"ufo-{release}", session=key, request=request, subtask=subtask)
-        for entry in entries:
-            draft.application(entry.application)
-            for step in self.steps[id(entry)]:
-                draft.step(**step)
-        judged = session.evaluation if subtask is None or success is not None else None
-        judged = judged if judged and judged.complete else None
-        claimed = any(entry.status in CLAIMS for entry in entries)
-        reason = session.evaluation.reason if session.evaluation and success is False else None
-        agent = _agent(entries)
-        return draft.finish(
-            success=success,
-            evaluated_by="evaluator" if judged else "agent" if claimed else "none",
-            judge=judged.judge if judged else None,
-            failure_reason=entries[-1].error if success is None else reason,
-            score=judged.score if judged and success is not None else None,
-            **_spent(entries),
-            plan=_plan(session, entries),
-            agent=agent,
-            env=_SYSTEMS.get(agent, "windows"),
-            started_at=folder if in_folder else None,
-            sources=[log.path.with_name(EVALUATION)] if session.evaluation and not session.entries[-1].verdict else [],
-            complete=goes_on or session.complete,
-            truncated=log.truncated and session is log.sessions[-1],
-            problems=self.problems,
-        )
+def _tell(
+    log: UfoLog, session: UfoSession, draft: Draft, entries: list[LogEntry], alone: bool, goes_on: bool
+) -> Trajectory:
+    """The trajectory of some entries of a session. A "no" falls on it when it is `alone`, or did not end well."""
+    release = next((entry.release for entry in entries if entry.role != "error"), entries[0].release)
+    draft.format, draft.number, draft.starts_with = f"ufo-{release}", session.number, session.first
+    in_folder = log.path.name == RESPONSE
+    draft.name = log.path.parent.name if in_folder else draft.name
+    for entry in entries:
+        draft.application(entry.application)
+        for step in _steps_of(entry, session):
+            draft.step(**step)
+    evaluation, to_blame = session.evaluation, alone or entries[-1].failed or not entries[-1].claims_end
+    success = evaluation.success if evaluation and (evaluation.success or to_blame) else None
+    judged = evaluation if evaluation and evaluation.complete and (success is not None or not draft.subtask) else None
+    claimed = any(entry.claims_end for entry in entries)
+    agent = _agent(entries)
+    return draft.finish(
+        success=success,
+        evaluated_by="evaluator" if judged else "agent" if claimed else "none",
+        judge=judged.judge if judged else None,
+        failure_reason=entries[-1].error
+        if success is None
+        else evaluation.reason
+        if evaluation and not success
+        else "",
+        score=judged.score if judged and success is not None else None,
+        **_spent(entries),
+        plan=_plan(session, entries),
+        agent=agent,
+        env=_SYSTEMS.get(agent, "windows"),
+        started_at=draft.name if in_folder else None,
+        sources=[log.path.with_name(EVALUATION)] if evaluation and not session.entries[-1].verdict else [],
+        complete=goes_on or session.complete,
+        truncated=log.truncated and session is log.sessions[-1],
+        problems=_problems_of(log, session),
+    )
 
 
 def _followed_task(session: UfoSession) -> str:
@@ -134,9 +125,10 @@ def _followed_task(session: UfoSession) -> str:
     return "" if not asked or asked.startswith("[") or known or len(session.rounds()) < 2 else asked
 
 
-def _says_all(subtasks: list[SubTask], request: str) -> bool:
+def _says_all(subtasks: list[list[LogEntry]], request: str) -> bool:
     """True where the one sub-task of a round is its request, word for word: the whole tells of it."""
-    first, *others = [" ".join((text or "").casefold().split()) for text in (request, *(one.text for one in subtasks))]
+    texts = (request, *(one[0].subtask for one in subtasks))
+    first, *others = [" ".join((text or "").casefold().split()) for text in texts]
     return others == [first]
 
 
@@ -190,14 +182,11 @@ def _agent(entries: list[LogEntry]) -> str:
 
 
 def _problems_of(log: UfoLog, session: UfoSession) -> list[Problem]:
-    """Problems of the session's own lines, and those of the folder as a whole; they go to the last session."""
-    place = log.sessions.index(session)
-    first = session.entries[0].line if place else 0
-    last = log.sessions[place + 1].entries[0].line if place + 1 < len(log.sessions) else None
+    """Problems of the session's own lines; those of the folder as a whole go to the last session."""
+    starts = [one.entries[0].line for one in log.sessions[1:]]
 
-    def belongs(one: Problem) -> bool:
-        if one.file != str(log.path) or one.line is None:
-            return last is None
-        return first <= one.line and (last is None or one.line < last)
+    def owner(one: Problem) -> int:
+        of_a_line = one.file == str(log.path) and one.line is not None
+        return bisect(starts, one.line or 0) if of_a_line else len(starts)
 
-    return [one for one in log.problems if belongs(one)]
+    return [one for one in log.problems if owner(one) == session.number - 1]

@@ -15,11 +15,11 @@ from typing import Any
 from ufo_experience.schema import NOT_EXECUTED
 from ufo_experience.store.safe_yaml import load_yaml
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.files import Found, ReadReport
+from ufo_experience.traces.files import ReadReport
 from ufo_experience.traces.lines import problem
-from ufo_experience.traces.rows import Numbered, RowsReader
+from ufo_experience.traces.rows import RowsReader
 from ufo_experience.traces.ufo_session import evaluation_of
-from ufo_experience.traces.values import Row, as_amount, as_dict, as_dicts, as_lines, as_list, as_name, as_text
+from ufo_experience.traces.values import Row, as_dict, as_name
 
 _MARKS = re.compile(r"^[^\S\n]{1,64}example:", re.MULTILINE)
 
@@ -30,37 +30,30 @@ class UfoYamlReader(RowsReader):
     name = "ufo-yaml"
     tasks = ("request",)
     agent, env = "AppAgent", "windows"
+    suffixes, sign = (".yaml", ".yml"), _MARKS
 
-    def recognises(self, found: Found) -> bool:
-        """True for a YAML file with UFO's `example:` entries."""
-        return found.suffix in (".yaml", ".yml") and bool(_MARKS.search(found.text))
-
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Numbered]:
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         """The entries that are examples."""
         for key, value in load_yaml(path, typed="Args").items():
             entry = as_dict(value)
             if key.startswith("example") and entry.row("example") and entry.name("request", "Sub-task"):
-                yield None, entry
+                yield entry
             else:
                 report.problems.append(problem(path, "E_ENTRY", f"{key[:60]!r} is not an example with a request"))
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        example, applications = as_dict(row.get("example")), [as_name(name) for name in as_list(row.get("app_list"))]
-        draft.subtask = as_name(row.get("Sub-task")) or None
-        if function := as_name(example.get("Function")):
+        example, applications = row.row("example"), [as_name(name) for name in row.listed("app_list")]
+        draft.request, draft.subtask = row.name("request"), row.name("Sub-task")
+        if function := example.name("Function"):
             draft.step(
-                function, control=example.get("ControlText"), parameters=example.get("Args"), agent="AppAgent",
-                observation=example.get("Observation") or example.get("Thought"),
-                application=next(iter(applications), None),
+                function, control=example.get("ControlText"), parameters=example.get("Args"), agent=self.agent,
+                observation=example.first("Observation", "Thought"), application=next(iter(applications), None),
             )  # fmt: skip
         for name in applications:
             draft.application(name)
-        finished = as_name(example.get("Status")).upper() == "FINISH"
-        return {
-            "evaluated_by": "agent" if finished else "none",
-            "plan": as_lines(example.get("Plan")),
-            "tips": as_lines(row.get("Tips")),
-        }
+        finished = example.name("Status").upper() == "FINISH"
+        told = {"plan": example.lines("Plan"), "tips": row.lines("Tips")}
+        return {"evaluated_by": "agent" if finished else "none", **told}
 
 
 class DataflowReader(RowsReader):
@@ -74,36 +67,34 @@ class DataflowReader(RowsReader):
         return bool(results) and bool(row.keys() & {"unique_id", "original"}) and bool(_request_of(row))
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        draft.request, draft.subtask = as_text(_request_of(row)), None
-        execution = as_dict(row.get("execution_result"))
-        judged, failure = as_dict(execution.get("result")), as_dict(execution.get("error"))
+        draft.request = _request_of(row)
+        execution = row.row("execution_result")
+        judged, failure = execution.row("result"), execution.row("error")
         draft.application(row.get("app"))
-        for item in as_dicts(_prefill(row).get("instantiated_plan")):
+        for item in _prefill(row).rows("instantiated_plan"):
             worked = item.get("Success")
-            if function := as_name(item.get("Function")):
+            if function := item.name("Function"):
                 draft.step(
-                    function, control=item.get("MatchedControlText") or item.get("ControlText"),
-                    parameters=item.get("Args"), observation=item.get("Subtask"),
+                    function, control=item.first("MatchedControlText", "ControlText"), parameters=item.get("Args"),
+                    observation=item.get("Subtask"), agent=self.agent, application=row.get("app"),
                     result=None if judged or isinstance(worked, bool) else NOT_EXECUTED,
                     error="the step did not succeed" if worked is False else None,
-                    agent="AppAgent", application=row.get("app"),
                 )  # fmt: skip
-        verdict = evaluation_of(judged)
-        seconds = as_amount(as_dict(row.get("time_cost")).get("execute"))
+        verdict, seconds = evaluation_of(judged), row.row("time_cost").amount("execute")
         outcome = {"success": verdict.success, "evaluated_by": "evaluator", "judge": "model"} if judged else {}
         reason = verdict.reason if verdict.success is False else ""
         return {
             **outcome,
-            "failure_reason": reason or as_text(failure.get("message") or failure.get("type")) or None,
+            "failure_reason": reason or failure.text("message", "type") or None,
             "latency_ms": seconds * 1000 if seconds is not None else None,
-            "plan": as_lines(as_dict(row.get("original")).get("original_steps")),
+            "plan": row.row("original").lines("original_steps"),
             "complete": not failure,
         }
 
 
-def _prefill(row: Row) -> dict[str, Any]:
-    return as_dict(as_dict(as_dict(row.get("instantiation_result")).get("prefill")).get("result"))
+def _prefill(row: Row) -> Row:
+    return row.row("instantiation_result").row("prefill").row("result")
 
 
-def _request_of(row: Row) -> Any:
-    return _prefill(row).get("instantiated_request") or as_dict(row.get("original")).get("original_task")
+def _request_of(row: Row) -> str:
+    return _prefill(row).text("instantiated_request") or row.row("original").text("original_task")

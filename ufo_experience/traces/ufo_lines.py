@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import zip_longest
 from typing import Any
 
@@ -33,6 +33,7 @@ from ufo_experience.traces.values import (
 
 SKIPPED = "skipped: "
 HOSTS = ("HostAgent", "ConstellationAgent")
+_CLAIMS = ("FINISH", "ALLFINISH")
 _NO_ACTION = ("", "no_action")
 _ERROR_KEYS = {"step", "status", "response", "error"}
 _EXECUTION_FAILED = re.compile(r"^An error occurred|doesn't have a method named")
@@ -41,30 +42,40 @@ _EXECUTION_FAILED = re.compile(r"^An error occurred|doesn't have a method named"
 Action = dict[str, Any]  # what `Draft.step` takes; beside it the `label` of its control, and the action's own `status`
 
 
+def _said(read: Callable[[Any], Any], *keys: str, default: Any = None) -> Any:
+    """A field that a line says: how it is read, and its keys in all releases."""
+    return field(default=default, metadata={"read": read, "keys": keys})
+
+
 @dataclass
 class LogEntry:
-    """One record of a log. `role` is host, app, error or unknown; `counter` is the step within its round."""
+    """One record of a log. `role` is host, app, error or unknown; `counter` is the step within its round.
+
+    v3 writes neither observation nor thought: `result` is what the agent itself says of the step.
+    """
 
     line: int
     release: str
     role: str
-    agent: str = ""
-    step: int | None = None
-    round: int = 0
-    counter: int | None = None
     status: str | None = None
-    request: str = ""
-    subtask: str | None = None
-    subtask_index: int | None = None
-    application: str | None = None
-    observation: str = ""
-    plan: tuple[str, ...] = ()
+    agent: str = _said(as_name, "Agent", "agent_name", "agent_type", default="")
+    step: int | None = _said(as_int, "Step", "session_step", "step_id", "step")
+    round: int = _said(as_int, "Round", "round_num", default=0)
+    counter: int | None = _said(as_int, "Step", "round_step", "session_step", "step_id")
+    request: str = _said(as_text, "Request", "request", default="")
+    subtask: str | None = _said(as_name, "Subtask", "subtask")
+    subtask_index: int | None = _said(as_int, "SubtaskIndex")
+    application: str | None = _said(as_name, "Application", "app_root", "application", "app_domain")
+    observation: str = _said(
+        as_name, "Observation", "Thought", "observation", "thought", "comment", "result", default=""
+    )
+    plan: tuple[str, ...] = _said(as_lines, "Plan", "plan", default=())
+    error: str | None = _said(as_name, "last_error")
+    cost: float | None = _said(as_amount, "Cost", "llm_cost", "cost")
+    tokens: int | None = _said(as_int, "tokens")
+    seconds: float | None = _said(as_amount, "total_time_cost", "total_time")
+    run: str = _said(as_text, "execution_id", default="")
     actions: list[Action] = field(default_factory=list)
-    error: str | None = None
-    cost: float | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-    run: str = ""
     verdict: Row | None = None
 
     @property
@@ -72,30 +83,10 @@ class LogEntry:
         """True when the step, or one of its actions, did not work."""
         return bool(self.error) or self.status == "ERROR" or any(one["error"] is not None for one in self.actions)
 
-
-def _name_or_none(value: Any) -> str | None:
-    return as_name(value) or None
-
-
-# What a line says → how it is read, and its keys in all releases. v3 writes neither observation nor thought: `result`
-# is what the agent itself says of the step.
-_FIELDS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...]]] = {
-    "agent": (as_name, ("Agent", "agent_name", "agent_type")),
-    "step": (as_int, ("Step", "session_step", "step_id", "step")),
-    "counter": (as_int, ("Step", "round_step", "session_step", "step_id")),
-    "round": (as_int, ("Round", "round_num")),
-    "request": (as_text, ("Request", "request")),
-    "application": (_name_or_none, ("Application", "app_root", "application", "app_domain")),
-    "observation": (as_name, ("Observation", "Thought", "observation", "thought", "comment", "result")),
-    "subtask": (_name_or_none, ("Subtask", "subtask")),
-    "subtask_index": (as_int, ("SubtaskIndex",)),
-    "plan": (as_lines, ("Plan", "plan")),
-    "cost": (as_amount, ("Cost", "llm_cost", "cost")),
-    "tokens": (as_int, ("tokens",)),
-    "seconds": (as_amount, ("total_time_cost", "total_time")),
-    "error": (_name_or_none, ("last_error",)),
-    "run": (as_text, ("execution_id",)),
-}
+    @property
+    def claims_end(self) -> bool:
+        """True when it says FINISH: the agent's claim, no more."""
+        return self.status in _CLAIMS
 
 
 def read_entry(line: int, record: Row) -> LogEntry:
@@ -105,12 +96,13 @@ def read_entry(line: int, record: Row) -> LogEntry:
         return LogEntry(line, "unknown", "unknown")
     if release == "error":
         step = record.whole("step")
-        return LogEntry(line, release, "error", step=step, status=_status(record), error=as_text(record["error"]))
-    entry = LogEntry(line, release, "app", status=_status(record))
+        return LogEntry(line, release, "error", _status(record), step=step, error=as_text(record["error"]))
+    entry = LogEntry(line, release, "app", _status(record))
     flat = {**as_dict(record["step"]), **record} if release == "gui360" else record
-    for name, (read, keys) in _FIELDS.items():
-        said = (read(flat.get(key)) for key in keys)
-        setattr(entry, name, next((value for value in said if value not in (None, "", ())), getattr(entry, name)))
+    for one in fields(LogEntry):
+        said = (one.metadata["read"](flat.get(key)) for key in one.metadata.get("keys", ()))
+        if (value := next((value for value in said if value not in (None, "", ())), None)) is not None:
+            setattr(entry, one.name, value)
     {"v3": _add_v3, "gui360": _add_gui360}.get(release, _add_pascal)(entry, record)
     return entry
 
@@ -191,13 +183,6 @@ def _action(item: Row, control: Row) -> Action:
     # v3 mixes the locator into the arguments; without an id, a name is a real argument.
     located = Row(given) if "arguments" in item else Row()
     name = item.name("ControlText", "control_text", "control_test") or target.name("name", "control_name")
-    status, reason = outcome.name("status"), outcome.name("error")
-    error = None
-    if status in ("failure", "error"):
-        error = reason or outcome.name("result") or "failed"
-        error = SKIPPED + error if error.startswith("Early stop") else error
-    elif status in ("skipped", "none") or ("status" in outcome and not status):
-        error = SKIPPED + (reason or "not executed")
     return {
         "action_type": item.name("function", "Function"),
         "parameters": {key: value for key, value in given.items() if "id" not in located or key not in ("id", "name")},
@@ -205,11 +190,20 @@ def _action(item: Row, control: Row) -> Action:
         "control_type": target.name("type", "control_type") or item.name("control_type"),
         "within": target.name("within"),
         "result": outcome.text("result", "return_value"),
-        "error": error,
+        "error": _error(outcome),
         "secret": _is_password(item) or _is_password(target),
         "label": item.name("ControlLabel") or target.name("id") or located.name("id"),
         "status": _status(item),
     }
+
+
+def _error(outcome: Row) -> str | None:
+    status, reason = outcome.name("status"), outcome.name("error")
+    if status in ("failure", "error"):
+        reason = reason or outcome.name("result") or "failed"
+        return SKIPPED + reason if reason.startswith("Early stop") else reason
+    skipped = status in ("skipped", "none") or ("status" in outcome and not status)
+    return SKIPPED + (reason or "not executed") if skipped else None
 
 
 def _flat_action(record: Row, entry: LogEntry) -> list[Action]:

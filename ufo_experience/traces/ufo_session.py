@@ -25,7 +25,6 @@ MAX_ENTRY = 8 << 20  # bytes of a line
 MAX_REQUEST_LOG = 1 << 33  # images are dropped while reading; what is left of a longer one fits no session we keep
 MAX_ENTRIES = 50_000
 MAX_IN_WORDS = 12
-CLAIMS = ("FINISH", "ALLFINISH")
 _GOING_ON = ("CONTINUE", "ASSIGN", "SWITCH", "SCREENSHOT", "APP_SELECTION")
 _VERDICTS = {"yes": True, "no": False}
 
@@ -48,13 +47,9 @@ class Evaluation:
 def evaluation_of(record: Row) -> Evaluation:
     """Read one judgement."""
     word, score = record.name("complete").casefold(), record.get("score", record.get("evaluation_score"))
+    judge: Judge = "program" if record.get("judge") == "program" else "model"
     return Evaluation(
-        success=_VERDICTS.get(word),
-        complete=bool(word),
-        reason=record.name("reason"),
-        judge="program" if record.get("judge") == "program" else "model",
-        score=as_amount(score),
-        request=record.name("request"),
+        _VERDICTS.get(word), bool(word), record.name("reason"), judge, as_amount(score), record.name("request")
     )
 
 
@@ -78,24 +73,11 @@ class StepView:
 
 
 @dataclass
-class SubTask:
-    """A run of actor entries of one sub-task in one application, up to the next host entry."""
-
-    text: str | None
-    entries: list[LogEntry] = field(default_factory=list)
-
-    @property
-    def finished(self) -> bool:
-        """True when its last entry worked and says FINISH: the agent's claim, no more."""
-        return not self.entries[-1].failed and self.entries[-1].status in CLAIMS
-
-
-@dataclass
 class UfoSession:
     """One run of UFO. `number` counts the runs of a file from 1; `first` is its first record."""
 
     number: int
-    first: dict[str, Any]
+    first: Row
     entries: list[LogEntry] = field(default_factory=list)
     evaluation: Evaluation | None = None
     views: dict[int, StepView] = field(default_factory=dict)
@@ -119,11 +101,18 @@ class UfoSession:
         """The entries of each round that has a step; error lines, which name no round, stay with the one before."""
         numbers, current = [], 0
         for entry in self.entries:
-            current = entry.round if entry.role in ("host", "app") else current
+            current = current if entry.role == "error" else entry.round
             numbers.append(current)
         pairs = groupby(zip(numbers, self.entries, strict=True), key=lambda pair: pair[0])
         found = [[entry for _, entry in group] for _, group in pairs]
         return [entries for entries in found if any(entry.role != "error" for entry in entries)]
+
+
+def subtasks_of(entries: list[LogEntry]) -> list[list[LogEntry]]:
+    """The actor entries of one round by sub-task: a host entry, another text, index or application starts a new one."""
+    told = [entry for entry in entries if entry.role != "error"]
+    groups = groupby(told, lambda one: (one.subtask, one.subtask_index, one.application) if one.role == "app" else None)
+    return [list(group) for key, group in groups if key]
 
 
 @dataclass
@@ -165,21 +154,6 @@ def read_log(path: Path) -> UfoLog:
         if verdict := session.entries[-1].verdict:  # GUI-360 rows carry the judgement of their run themselves
             session.evaluation = evaluation_of(verdict)
     return log
-
-
-def subtasks_of(entries: list[LogEntry]) -> list[SubTask]:
-    """Group the actor entries of one round: a host entry, or another text, index or application starts a new group."""
-    found: list[SubTask] = []
-    last: object = None
-    for entry in entries:
-        last = None if entry.role == "host" else last
-        if entry.role == "app":
-            key = (entry.subtask, entry.subtask_index, entry.application)
-            if key != last:
-                found.append(SubTask(entry.subtask))
-                last = key
-            found[-1].entries.append(entry)
-    return found
 
 
 def _add_sessions(log: UfoLog) -> None:

@@ -6,6 +6,7 @@ import ast
 import json
 import math
 import re
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any, TypeGuard
 from urllib.parse import urlsplit
@@ -16,7 +17,6 @@ from ufo_experience.store.strict_json import StrictJsonError, read
 # One more than a field may hold: what is cut here is seen to be too long, and reported, where the record is built.
 KEEP = MAX_TEXT + 1
 MAX_ITEMS = 1_000
-ALMOST_ONE = 0.999  # a score of 1 that was computed
 _NO_IMAGE = 1024  # characters
 _IMAGE = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/]{1024,}={0,2}")
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
@@ -24,7 +24,8 @@ _STAMPS = ("%Y%m%d@%H%M%S", "%Y%m%d@%H%M%S%f", "%Y-%m-%d-%H-%M-%S", "%Y-%m-%d_%H
 
 
 class Row(dict[str, Any]):
-    """An object of a log. A method takes the first of some keys that has a value, and gives it as what it should be.
+    """An object of a log. A method takes the first of some keys that has a value, and gives it as what it should be:
+    `row.name(…)` is `as_name(row.first(…))`, and so on.
 
     >>> Row({"goal": "", "task": "Save it", "steps": [{"x": "7"}]}).name("goal", "task")
     'Save it'
@@ -35,47 +36,37 @@ class Row(dict[str, Any]):
         return next((key for key in keys if self.get(key) not in _EMPTY), None)
 
     def has(self, *keys: str) -> bool:
-        """True when one of these keys has a value."""
         return self.key(*keys) is not None
 
     def first(self, *keys: str) -> Any:
-        """The value of the first of these keys that has one."""
         return next((value for key in keys if (value := self.get(key)) not in _EMPTY), None)
 
     def name(self, *keys: str) -> str:
-        """See `as_name`; keys under which "None" stands are passed over, too."""
+        """Keys under which "None" stands are passed over, too."""
         return next((text for key in keys if (text := as_name(self.get(key)))), "")
 
     def text(self, *keys: str) -> str:
-        """See `as_text`."""
         return as_text(self.first(*keys))
 
     def row(self, *keys: str) -> Row:
-        """See `as_dict`."""
         return as_dict(self.first(*keys))
 
     def rows(self, *keys: str) -> list[Row]:
-        """See `as_dicts`."""
         return as_dicts(self.first(*keys))
 
     def listed(self, *keys: str) -> list[Any]:
-        """See `as_list`."""
         return as_list(self.first(*keys))
 
     def lines(self, *keys: str) -> tuple[str, ...]:
-        """See `as_lines`."""
         return as_lines(self.first(*keys))
 
     def whole(self, *keys: str) -> int | None:
-        """See `as_int`."""
         return as_int(self.first(*keys))
 
     def amount(self, *keys: str) -> float | None:
-        """See `as_amount`."""
         return as_amount(self.first(*keys))
 
     def host(self, *keys: str) -> str | None:
-        """See `as_host`."""
         return as_host(self.first(*keys))
 
 
@@ -102,9 +93,7 @@ def as_dict(value: Any) -> Row:
 
 def as_list(value: Any) -> list[Any]:
     """A list as it is, None as an empty one, anything else as its only item."""
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def as_dicts(value: Any) -> list[Row]:
@@ -121,28 +110,24 @@ def as_lines(value: Any) -> tuple[str, ...]:
 def as_host(value: Any) -> str | None:
     """The host of a web address; None for anything else."""
     address = as_name(value)[:2000]
-    try:
+    with suppress(ValueError):  # half an IPv6 address
         return urlsplit(address).hostname if address.startswith(("http://", "https://")) else None
-    except ValueError:  # half an IPv6 address
-        return None
+    return None
 
 
 def as_int(value: Any) -> int | None:
     """A whole number, also as text; None for anything else, booleans included."""
     if isinstance(value, str) and value.strip().lstrip("-").isdecimal() and len(value) < 19:
         return int(value)
-    if not is_number(value) or abs(value) >= 1e15 or int(value) != value:
-        return None
-    return int(value)
+    return int(value) if is_number(value) and abs(value) < 1e15 and int(value) == value else None
 
 
 def as_amount(value: Any) -> float | None:
     """A finite number of at least 0; None for anything else."""
-    try:
-        number = float(value) if is_number(value) else math.nan
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
+    with suppress(OverflowError):
+        if is_number(value) and math.isfinite(value) and value >= 0:
+            return float(value)
+    return None
 
 
 def is_number(value: Any) -> TypeGuard[float]:
@@ -152,48 +137,37 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 def as_time(value: Any) -> datetime | None:
     """A moment: ISO 8601, seconds since 1970, or the stamps agents put into file names; naive ones are UTC."""
-    try:
+    with suppress(ValueError, OverflowError, OSError):
         if is_number(value):
             return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, tz=timezone.utc)
         moment = _time_of_text(value.strip()) if isinstance(value, str) else value
-        if not isinstance(moment, datetime):
-            return None
-        return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    except (ValueError, OverflowError, OSError):
-        return None
+        if isinstance(moment, datetime):
+            return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    return None
 
 
 def _time_of_text(text: str) -> datetime | None:
-    try:
+    with suppress(ValueError):
         return datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        found = (_stamped(text, form) for form in _STAMPS)
-        return next((moment for moment in found if moment), None)
-
-
-def _stamped(text: str, form: str) -> datetime | None:
-    try:
-        return datetime.strptime(text, form)
-    except ValueError:
-        return None
+    for form in _STAMPS:
+        with suppress(ValueError):
+            return datetime.strptime(text, form)
+    return None
 
 
 def parse_literal(text: str) -> Any:
     """The value of a text that is JSON or a Python literal; None when it is neither. Nothing is run."""
-    try:
+    with suppress(StrictJsonError):
         return read(text.encode("utf-8", "replace"), levels=MAX_DEPTH + 1, mended={})
-    except StrictJsonError:
-        pass
-    try:
+    with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return json.loads(json.dumps(ast.literal_eval(text), default=str, allow_nan=False))
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return None
+    return None
 
 
 def short_object(value: Any) -> dict[str, Any]:
     """Arguments of an action, cut like `as_text`."""
-    found = _short(as_dict(value))
-    return found if isinstance(found, dict) else {}
+    found: dict[str, Any] = _short(as_dict(value))
+    return found
 
 
 def _short(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The right session for a platform and a mode, many of them one after the other, and how far a batch has come.
+"""The right session for a platform and a mode, many of them in a pool, and how far a batch has come.
 
 Follower and batch take a plan file or a folder of them, one session each.
 """
@@ -15,37 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, UsageError
+from ufo_experience.session import session_types as types
+from ufo_experience.session.dispatcher import outcome_of, told
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.parts import SessionParts
 from ufo_experience.session.protocols import ContextNames
-from ufo_experience.session.recovery import outcome_of, told
 from ufo_experience.session.session import BaseSession
-from ufo_experience.session.session_types import (
-    FollowerSession,
-    FromFileSession,
-    LinuxServiceSession,
-    LinuxSession,
-    OpenAIOperatorSession,
-    ServiceSession,
-    Session,
-)
 
-FILE_NAME = "tasks_status.json"
+STATUS_FILE = "tasks_status.json"
 RUNNING, DONE, FAILED = "running", "done", "failed"
-
-MakeParts = Callable[[str], SessionParts]
-
-_SESSIONS: dict[tuple[str, str], Callable[..., BaseSession]] = {
-    ("windows", "normal"): Session,
-    ("windows", "normal_operator"): Session,
-    ("windows", "operator"): OpenAIOperatorSession,
-    ("windows", "service"): ServiceSession,
-    ("windows", "follower"): FollowerSession,
-    ("windows", "batch_normal"): FromFileSession,
-    ("linux", "normal"): LinuxSession,
-    ("linux", "normal_operator"): LinuxSession,
-    ("linux", "service"): LinuxServiceSession,
-}
 _MAX_BYTES = 16 * 1024 * 1024  # of a status file
 
 _log = logging.getLogger(__name__)
@@ -130,10 +108,25 @@ class SessionPool:
             return SessionReport(session.task, session.id, list(session.results), error)
 
 
+_SESSIONS: dict[tuple[str, str], Callable[..., BaseSession]] = {
+    ("windows", "normal"): types.Session,
+    ("windows", "normal_operator"): types.Session,
+    ("windows", "operator"): types.OpenAIOperatorSession,
+    ("windows", "service"): types.ServiceSession,
+    ("windows", "follower"): types.FollowerSession,
+    ("windows", "batch_normal"): types.FromFileSession,
+    ("linux", "normal"): types.LinuxSession,
+    ("linux", "normal_operator"): types.LinuxSession,
+    ("linux", "service"): types.LinuxServiceSession,
+}
+
+
 class SessionFactory:
     """Makes sessions. `parts` is called with each task's name, as agents and user belong to one session."""
 
-    def __init__(self, parts: MakeParts, *, should_evaluate: bool = True, status: TaskStatus | None = None) -> None:
+    def __init__(
+        self, parts: Callable[[str], SessionParts], *, should_evaluate: bool = True, status: TaskStatus | None = None
+    ) -> None:
         """With `status`, tasks of a batch that are done are left out, and files that cannot be read noted as failed."""
         self._parts, self._should_evaluate, self._status = parts, should_evaluate, status
 
@@ -197,7 +190,7 @@ def _plan_files(plan: StrPath) -> list[Path]:
         raise UsageError(f"no plan at {str(plan)!r}")
     if path.is_file():
         return [path]
-    found = sorted(file for file in path.glob("*.json") if file.is_file() and file.name != FILE_NAME)
+    found = sorted(file for file in path.glob("*.json") if file.is_file() and file.name != STATUS_FILE)
     if not found:
         raise UsageError(f"no .json file in {path}")
     return found
