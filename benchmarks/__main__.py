@@ -15,6 +15,7 @@ BENCHMARKS = {
     "fleet": "benchmarks.fleet",
     "play": "benchmarks.play",
     "procedures": "benchmarks.procedures",
+    "recorded": "benchmarks.recorded",
 }
 
 

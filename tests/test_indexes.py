@@ -138,7 +138,7 @@ def test_what_is_said_of_a_record_counts_at_once(index, store):
     store.set_status(EMAIL.id, verdict=Verdict(success=False, judged_at="2025-11-13T10:00:00Z"))
     store.update_usage(EMAIL.id, False, session="x")
     row = index.rows(filter=Filter(min_trust=Trust.APPROVED))[0]
-    assert (row.id, row.success, row.judged, row.hurt) == (EMAIL.id, False, True, 1)
+    assert (row.id, row.success, row.hurt) == (EMAIL.id, False, 1)
 
 
 def test_what_goes_is_not_found_and_what_comes_back_is(index, store):

@@ -1,21 +1,9 @@
-"""Every error this package raises on purpose.
+"""Every error this package raises on purpose. Catch `ExperienceError` to catch them all.
 
-    ExperienceError
-    ├── UsageError         a call or option makes no sense                                   exit 2
-    ├── DataError          input is wrong: names file, line and field                        exit 65
-    │   └── NotFoundError    no such record, store or file
-    ├── ServiceError       a service failed, is not configured, or a package is missing      exit 69
-    │   └── BudgetError      a cost cap would be passed
-    ├── StorageError       the disk refused, or an author keeps as much as is allowed        exit 73
-    ├── LockedError        another process is writing                                        exit 75
-    ├── ConflictError      a record is not any more what the caller saw                      exit 75
-    └── RefusedError       refused for safety                                                exit 77
-
-`code` says more, and stays the same from release to release: `E_TRACE` (a log cannot be read), `E_SCHEMA` (a record
-breaks the schema), `E_CORRUPT` (bytes differ from their hash, or a file is torn), `E_VERSION` (a newer version wrote
-it), `E_INDEX_MISMATCH` (another embedder made the index), `E_MISSING_EXTRA`, `E_QUOTA`, …
-
-Catch `ExperienceError` to catch them all. Errors of other libraries are chained (`raise … from error`).
+`code` says more than the class, and stays the same from release to release: `E_TRACE` (a log cannot be read),
+`E_SCHEMA` (a record breaks the schema), `E_CORRUPT` (bytes differ from their hash, or a file is torn), `E_VERSION` (a
+newer version wrote it), `E_INDEX_MISMATCH` (another embedder made the index), `E_MISSING_EXTRA`, `E_QUOTA`, …
+Errors of other libraries are chained (`raise … from error`).
 """
 
 from __future__ import annotations
@@ -44,15 +32,13 @@ class ExperienceError(Exception):
 class UsageError(ExperienceError):
     """A call or option that makes no sense."""
 
-    exit_code: int = 2
-    default_code: str = "E_USAGE"
+    exit_code, default_code = 2, "E_USAGE"
 
 
 class DataError(ExperienceError):
     """Input is wrong. The message names what is known of file, line (from 1) and field."""
 
-    exit_code: int = 65
-    default_code: str = "E_DATA"
+    exit_code, default_code = 65, "E_DATA"
 
     def __init__(
         self,
@@ -63,62 +49,56 @@ class DataError(ExperienceError):
         field: str | None = None,
         code: str | None = None,
     ) -> None:
-        self.reason: str = message
-        self.file: str | None = file
-        self.line: int | None = line
-        self.field: str | None = field
-        super().__init__(_locate(message, file, line, field), code=code)
+        self.reason, self.file, self.line, self.field = message, file, line, field
+        place = (file or "") + (f":{line}" if line is not None else "")
+        place = " ".join(part for part in (place, f"[{field}]" if field else "") if part)
+        super().__init__(f"{place}: {message}" if place else message, code=code)
 
 
 class NotFoundError(DataError):
     """There is no such record, store or source; the message says where it was looked for."""
 
-    default_code: str = "E_NOT_FOUND"
+    default_code = "E_NOT_FOUND"
 
 
 class ServiceError(ExperienceError):
     """A remote service failed, refused, or is not configured. It may ask to be left alone for `retry_after` seconds."""
 
-    exit_code: int = 69
-    default_code: str = "E_SERVICE"
+    exit_code, default_code = 69, "E_SERVICE"
 
     def __init__(self, message: str, *, code: str | None = None, retry_after: float | None = None) -> None:
         super().__init__(message, code=code)
-        self.retry_after: float | None = retry_after
+        self.retry_after = retry_after
 
 
 class BudgetError(ServiceError):
     """A cost cap would be passed, or cannot be watched (`E_NO_PRICE`, `E_NO_BOOKS`); nothing was sent."""
 
-    default_code: str = "E_BUDGET"
+    default_code = "E_BUDGET"
 
 
 class StorageError(ExperienceError):
     """The disk refused: no space, no permission, a failed fsync. What was acknowledged before is safe."""
 
-    exit_code: int = 73
-    default_code: str = "E_STORAGE"
+    exit_code, default_code = 73, "E_STORAGE"
 
 
 class LockedError(ExperienceError):
     """Another process is writing to the store; the message names it."""
 
-    exit_code: int = 75
-    default_code: str = "E_LOCKED"
+    exit_code, default_code = 75, "E_LOCKED"
 
 
 class ConflictError(ExperienceError):
     """A record was changed by somebody else after the caller looked at it; look again. Nothing was changed."""
 
-    exit_code: int = 75
-    default_code: str = "E_CONFLICT"
+    exit_code, default_code = 75, "E_CONFLICT"
 
 
 class RefusedError(ExperienceError):
     """An action was refused for safety; nothing was done."""
 
-    exit_code: int = 77
-    default_code: str = "E_REFUSED"
+    exit_code, default_code = 77, "E_REFUSED"
 
 
 def missing_extra(package: str, extra: str) -> ServiceError:
@@ -170,18 +150,10 @@ def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return method(*args, **given)
         except TypeError as error:
-            within = error.__traceback__ and error.__traceback__.tb_next
-            if within:  # it was called rightly, and something inside failed
+            if (
+                error.__traceback__ and error.__traceback__.tb_next
+            ):  # it was called rightly, and something inside failed
                 raise
             raise TypeError(f"{error}; it takes {', '.join(taken)}") from None
 
     return call
-
-
-def _locate(message: str, file: str | None, line: int | None, field: str | None) -> str:
-    place = file or ""
-    if line is not None:
-        place += f":{line}"
-    if field:
-        place += f" [{field}]" if place else f"[{field}]"
-    return f"{place}: {message}" if place else message

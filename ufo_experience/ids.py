@@ -11,38 +11,26 @@ from typing import Any
 
 from ufo_experience.errors import DataError
 
-_ID = re.compile(r"[0-9a-f]{32}")
-
 
 def new_id() -> str:
     """A fresh random id."""
     return secrets.token_hex(16)
 
 
-def content_id(payload: Any) -> str:
-    """The id of a JSON value (times allowed): the same for the same content, whatever the machine or key order.
+def is_id(value: object) -> bool:
+    """True for text that has the form of an id."""
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{32}", value) is not None
 
-    Raises:
-        DataError: `payload` is not JSON (NaN and infinity are not).
-    """
+
+def content_id(payload: Any) -> str:
+    """The id of a JSON value (times allowed): the same for the same content, whatever the machine or key order."""
     return content_hash(payload)[:32]
 
 
 def content_hash(payload: Any) -> str:
-    """SHA-256 (hex) of a JSON value, whatever the spacing and key order it was written with. Raises as `content_id`."""
+    """SHA-256 (hex) of a JSON value, whatever its spacing and key order. Raises `DataError` for what is no JSON."""
     try:
-        text = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_iso)
+        text = json.dumps(payload, sort_keys=True, separators=(",", ":"), allow_nan=False, default=datetime.isoformat)
     except (TypeError, ValueError, RecursionError) as error:
         raise DataError(f"not JSON: {error}", code="E_SCHEMA") from error
     return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def is_id(value: object) -> bool:
-    """True for text that has the form of an id."""
-    return isinstance(value, str) and _ID.fullmatch(value) is not None
-
-
-def _iso(value: object) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"{type(value).__name__} is no JSON value")

@@ -136,7 +136,7 @@ _STEPS = re.compile(
     r"(?:[\n:;.,]|^)[^\S\n]{0,20}(?:1[.)]|[-*•])\s"
 )  # a list begins: it tells how; what stands before it, what
 _EMPTY_WORDS = frozenset(
-    "thi that it me thes thos do task job work problem with to for in on the a i you pleas can follow step".split()
+    "this that it me thes thos do task job work problem with to for in on the a i you pleas can follow step".split()
 )
 
 _READABLE = {"text": "text", "url": "address", "email": "email address", "path": "file"}
@@ -312,7 +312,7 @@ class _Names:
 
     def __init__(self, text: str, application: str | None) -> None:
         self._text = text
-        self._ordinary = _PRODUCTS | frozenset((application or "").lower().split())
+        self._ordinary = _PRODUCTS | frozenset(re.findall(r"[^\W_]+", (application or "").lower()))
         letters = re.findall(r"[^\W\d_]+", text)[1:]
         self._telling = len(letters) <= _ALL_CAPITALS or any(word.islower() for word in letters)
 
@@ -489,7 +489,7 @@ def _asking(text: str, whole: str) -> tuple[int, int]:
         if steps and start >= steps.start() and best >= 0:
             break
         inner = _core_of(text, start, end)
-        if not _says_something(text[inner[0] : inner[1]]):
+        if not says_something(text[inner[0] : inner[1]]):
             continue
         rank = _rank(text[start:end].lstrip(), text[inner[0] : inner[1]])
         if rank > best:
@@ -497,7 +497,8 @@ def _asking(text: str, whole: str) -> tuple[int, int]:
     return span
 
 
-def _says_something(text: str) -> bool:
+def says_something(text: str) -> bool:
+    """True for a text with at least two words beyond "please help me to do this task"."""
     return len([word for word in words(text) if word not in _EMPTY_WORDS]) >= _LEAST_IN_CLAUSE
 
 
@@ -515,9 +516,9 @@ def _core_of(text: str, start: int, end: int) -> tuple[int, int]:
     """A sentence without what stands before its demand, its politeness and the frame behind it; where the demand is
     empty ("to close the books, please follow these steps"), what stands before it."""
     asked = _ASKS_INSIDE.search(text, start, end)
-    if asked and _says_something(text[asked.end() : end]):
+    if asked and says_something(text[asked.end() : end]):
         start = asked.end()
-    elif asked and _says_something(text[start : asked.start()]):
+    elif asked and says_something(text[start : asked.start()]):
         end = asked.start()
     while start < end and text[start].isspace():
         start += 1
@@ -525,7 +526,7 @@ def _core_of(text: str, start: int, end: int) -> tuple[int, int]:
     if polite and end - polite.end() > _LEAST_BEHIND_POLITE:
         start = polite.end()
     behind = _BEHIND_THE_ASK.search(text, start + _LEAST_BEHIND_POLITE, end)
-    return start, behind.start() if behind and _says_something(text[start : behind.start()]) else end
+    return start, behind.start() if behind and says_something(text[start : behind.start()]) else end
 
 
 # ---- applications and tokens ----

@@ -6,7 +6,6 @@ change one with `model_copy(update=…)`. Bad values raise `DataError` through `
 
 import math
 from collections.abc import Mapping
-from copy import copy
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
@@ -18,12 +17,10 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
     JsonValue,
+    StringConstraints,
     ValidationError,
 )
-from pydantic_core import core_schema
 
 from ufo_experience.errors import DataError, UsageError, plain_words
 
@@ -50,69 +47,33 @@ def readable_name(name: Any) -> Any:
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-class _As:
-    """Says in an annotation how its values are validated: pydantic need not work it out anew for each field."""
-
-    def __init__(self, schema: core_schema.CoreSchema) -> None:
-        self._schema = schema
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        return copy(self._schema)
-
-    def or_none(self) -> "_As":
-        """The same, or None."""
-        return _As(core_schema.nullable_schema(self._schema))
-
-
-def _as_text(**limits: Any) -> _As:
-    return _As(core_schema.str_schema(**limits))
-
-
-def _as_texts(longest: int, most: int, **limits: Any) -> _As:
-    return _As(core_schema.tuple_variable_schema(core_schema.str_schema(max_length=longest, **limits), max_length=most))
-
-
-def _as_amount(**limits: Any) -> _As:
-    return _As(core_schema.float_schema(ge=0.0, allow_inf_nan=False, **limits))
-
-
-Name = Annotated[str, _as_text(max_length=MAX_NAME)]
-NameOrNone = Annotated[str | None, _as_text(max_length=MAX_NAME).or_none()]
-Names = Annotated[dict[str, str], _As(core_schema.dict_schema(*2 * [core_schema.str_schema(max_length=MAX_NAME)]))]
-Text = Annotated[str, _as_text(max_length=MAX_TEXT)]
-TextOrNone = Annotated[str | None, _as_text(max_length=MAX_TEXT).or_none()]
-FileName = Annotated[str, _as_text(max_length=MAX_TEXT), BeforeValidator(readable_name)]
-Unit = Annotated[float, _as_amount(le=1.0, strict=True)]
-AmountOrNone = Annotated[float | None, _as_amount().or_none()]
-Count = Annotated[int, _As(core_schema.int_schema(ge=0, strict=True))]
-Prints = Annotated[str, _as_text(pattern=r"^([0-9a-f]{4}){0,24}$")]
-Tags = Annotated[tuple[Name, ...], _as_texts(MAX_NAME, MAX_TAGS)]
-Wordings = Annotated[tuple[Name, ...], _as_texts(MAX_NAME, MAX_WORDINGS, min_length=1, strip_whitespace=True)]
-Lines = Annotated[tuple[Text, ...], _as_texts(MAX_TEXT, MAX_TAGS)]
+def _utc(value: datetime) -> datetime:
+    """Times are aware and in UTC; a naive time is taken as UTC."""
+    return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
 
 
 def _plain_json(value: JsonValue, depth: int = 0) -> JsonValue:
     """Refuse NaN, infinities and nesting deeper than MAX_DEPTH."""
     if depth > MAX_DEPTH:
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
-    if isinstance(value, str):
-        return value
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("NaN and infinity are not JSON")
-    if isinstance(value, dict):
-        for item in value.values():
-            _plain_json(item, depth + 1)
-    elif isinstance(value, list):
-        for item in value:
-            _plain_json(item, depth + 1)
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _plain_json(item, depth + 1)
     return value
 
 
-def _utc(value: datetime) -> datetime:
-    """Times are aware and in UTC; a naive time is taken as UTC."""
-    return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
-
-
+Name = Annotated[str, Field(max_length=MAX_NAME)]
+Names = dict[Name, Name]
+Text = Annotated[str, Field(max_length=MAX_TEXT)]
+FileName = Annotated[Text, BeforeValidator(readable_name)]
+Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False, strict=True)]
+Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, strict=True)]
+Prints = Annotated[str, Field(pattern=r"^([0-9a-f]{4}){0,24}$")]
+Tags = Annotated[tuple[Name, ...], Field(max_length=MAX_TAGS)]
+Wording = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME, strip_whitespace=True)]
+Lines = Annotated[tuple[Text, ...], Field(max_length=MAX_TAGS)]
 JsonObject = Annotated[dict[str, JsonValue], AfterValidator(_plain_json)]
 Instant = Annotated[datetime, AfterValidator(_utc)]
 
@@ -145,25 +106,19 @@ UNKNOWN_TASK = "(the log does not say what the task was)"
 
 
 class Model(BaseModel):
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
-        """The JSON schema of the model, which is built by now: a field that has one as its default writes it down."""
-        cls.model_rebuild()
-        return handler(schema)
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
 
 class State(Model):
     """The situation. `task` is the canonical intent, slots abstracted; `request` is the user's words, `wordings` are
     other ways to ask for the same, as a model or a person worded them: the task is found by each of them."""
 
-    task: Annotated[str, _as_text(min_length=1, max_length=MAX_TEXT, strip_whitespace=True)]
+    task: Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT, strip_whitespace=True)]
     request: Text = ""
-    wordings: Wordings = ()
-    application: NameOrNone = None
-    env: NameOrNone = None
-    phase: NameOrNone = None
+    wordings: Annotated[tuple[Wording, ...], Field(max_length=MAX_WORDINGS)] = ()
+    application: Name | None = None
+    env: Name | None = None
+    phase: Name | None = None
     constraints: Tags = ()
     signals: JsonObject = Field(default_factory=dict)
     tags: Tags = ()
@@ -177,7 +132,7 @@ class Control(Model):
     """
 
     name: Text = ""
-    type: NameOrNone = None
+    type: Name | None = None
     within: Name = ""
     named_by: Literal["tree", "code", "thought"] | None = None
 
@@ -225,14 +180,14 @@ class Step(Model):
     step_number: Annotated[int, Field(ge=1)]
     observation: Text = ""
     action_type: Name = ""
-    target_control: Control = Control.model_construct()
+    target_control: Control = Control()
     parameters: JsonObject = Field(default_factory=dict)
     result: Text = "success"
-    error: TextOrNone = None
-    agent: NameOrNone = None
-    application: NameOrNone = None
+    error: Text | None = None
+    agent: Name | None = None
+    application: Name | None = None
     timestamp: Instant | None = None
-    cost: AmountOrNone = None
+    cost: Amount | None = None
     source: Source | None = None
     around: Around | None = None
     seen: Seen | None = None
@@ -276,10 +231,10 @@ class Outcome(Model):
 
     success: bool | None = Field(strict=True)
     score: Unit | None = None
-    latency_ms: AmountOrNone = None
-    cost: AmountOrNone = None
+    latency_ms: Amount | None = None
+    cost: Amount | None = None
     tokens: Count | None = None
-    failure_reason: TextOrNone = None
+    failure_reason: Text | None = None
     evaluated_by: EvaluatedBy = "none"
     judge: SaidBy | None = None
 
@@ -303,7 +258,7 @@ class Provenance(Model):
     source: FileName = ""
     content_hash: Name = ""
     format: Name = ""
-    agent: NameOrNone = None
+    agent: Name | None = None
     origin: Origin = "api"
     session: Name = ""
     summarizer: Name = ""
@@ -327,7 +282,7 @@ class Usage(Model):
     hurt: Count = 0
     streak: Count = 0
     last_success: Instant | None = None
-    sessions: Annotated[tuple[Name, ...], _as_texts(MAX_NAME, MAX_SESSIONS)] = ()
+    sessions: Annotated[tuple[Name, ...], Field(max_length=MAX_SESSIONS)] = ()
 
 
 class Verdict(Model):
@@ -336,7 +291,7 @@ class Verdict(Model):
     success: Annotated[bool, Field(strict=True)]
     judge: SaidBy = "user"
     score: Unit | None = None
-    reason: TextOrNone = None
+    reason: Text | None = None
     judged_at: Instant
 
     def over(self, outcome: Outcome) -> Outcome:
@@ -354,16 +309,16 @@ class Experience(Model):
     same knows a constant of the procedure, whose slot then says `= value` (see `redact.keep_constants`).
     """
 
-    id: Annotated[str, _as_text(pattern=r"^[0-9a-f]{32}$")]
+    id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     state: State
-    action: Action = Action.model_construct()
+    action: Action = Action()
     outcome: Outcome
     salience: Unit = 0.5
-    episode_id: NameOrNone = None
+    episode_id: Name | None = None
     created_at: Instant
     trust: Trust = Trust.QUARANTINED
-    provenance: Provenance = Provenance.model_construct()
-    usage: Usage = Usage.model_construct()
+    provenance: Provenance = Provenance()
+    usage: Usage = Usage()
     slots: Names = Field(default_factory=dict)
     digests: Names = Field(default_factory=dict)
     preconditions: Lines = ()
@@ -407,14 +362,14 @@ class Trajectory(Model):
     """
 
     request: Text
-    subtask: TextOrNone = None
+    subtask: Text | None = None
     applications: tuple[Name, ...] = ()
     steps: Annotated[tuple[Step, ...], Field(max_length=MAX_STEPS)] = ()
     plan: Lines = ()
     outcome: Outcome
     format: Name
-    agent: NameOrNone = None
-    env: NameOrNone = None
+    agent: Name | None = None
+    env: Name | None = None
     session: Name = ""
     started_at: Instant | None = None
     source_files: tuple[FileName, ...] = ()

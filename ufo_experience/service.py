@@ -19,10 +19,12 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from ufo_experience.costs import Ledger
 from ufo_experience.errors import RefusedError, ServiceError, UsageError
@@ -94,15 +96,12 @@ class Access:
         What is `given` wins. Without a `provider`, Azure is meant when only it is set.
         """
         env = os.environ if environ is None else environ
-        if provider is None:
-            only_azure = env.get("AZURE_OPENAI_ENDPOINT") and not env.get("OPENAI_API_KEY")
-            provider = "azure" if only_azure else "openai"
-        azure = provider == "azure"
-        found = {
-            "api_key": env.get("AZURE_OPENAI_API_KEY" if azure else "OPENAI_API_KEY"),
-            "base_url": None if azure else env.get("OPENAI_BASE_URL", "").strip(),
-            "azure_endpoint": env.get("AZURE_OPENAI_ENDPOINT", "").strip() if azure else None,
-        }
+        only_azure = env.get("AZURE_OPENAI_ENDPOINT") and not env.get("OPENAI_API_KEY")
+        azure = provider == "azure" or (provider is None and bool(only_azure))
+        names = {"api_key": "OPENAI_API_KEY", "base_url": "OPENAI_BASE_URL"}
+        if azure:
+            names = {"api_key": "AZURE_OPENAI_API_KEY", "azure_endpoint": "AZURE_OPENAI_ENDPOINT"}
+        found = {field: env.get(variable, "").strip() for field, variable in names.items()}
         known = {**{name: value for name, value in found.items() if value}, **given}
         if azure and "azure_endpoint" not in known:
             raise UsageError("Azure needs its endpoint: set AZURE_OPENAI_ENDPOINT")
@@ -116,7 +115,7 @@ class Access:
     @property
     def is_local(self) -> bool:
         """True when the service runs on this machine, where no key is needed."""
-        return _is_loopback(urlsplit(self.endpoint).hostname or "")
+        return _place_of(urlsplit(self.endpoint).hostname or "") == "here"
 
     @property
     def is_usable(self) -> bool:
@@ -128,50 +127,37 @@ def _check_url(url: str, allow_http: bool, variable: str) -> None:
     """Let pass https, http to this machine, and if the owner says so http to a private network."""
     try:
         parts = urlsplit(url)
-        faults = _url_faults(url, parts, allow_http)
+        host, port = parts.hostname or "", parts.port
     except ValueError as error:
         raise RefusedError(f"the base URL is no URL ({variable})") from error
-    nameless = not (parts.hostname or "@" in url)  # no host that could be named, and no credentials
-    where = repr(url[:100]) if nameless else f"{parts.scheme}://{parts.hostname or ''}"
-    for wrong, reason in faults:
+    place = _place_of(host)
+    safe = parts.scheme == "https" or place == "here" or (allow_http and place == "inside")
+    cure = ", or --allow-http-service (setting allow_http_service)" if place == "inside" else ""
+    where = f"{parts.scheme}://{host}" if host or "@" in url else repr(url[:100])  # never its credentials
+    for wrong, reason in (
+        (not url.isprintable() or " " in url or "\\" in url, "it holds a space, a backslash or a control character"),
+        (not host or port == 0, "it has no host, or no port"),
+        (parts.username is not None or parts.password is not None, "it holds credentials"),
+        (parts.query or parts.fragment, "it holds a query or fragment"),
+        (place == "nowhere", "the address is link-local or not a host's"),
+        (parts.scheme not in ("https", "http"), "only https is allowed"),
+        (not safe, f"http is allowed to this machine only; use https{cure}"),
+    ):
         if wrong:
             raise RefusedError(f"base URL {where} refused ({variable}): {reason}")
 
 
-def _url_faults(url: str, parts: SplitResult, allow_http: bool) -> list[tuple[bool, str]]:
-    host, address = parts.hostname or "", _address(parts.hostname or "")
-    internal = address is not None and (address.is_link_local or address.is_multicast or address.is_unspecified)
-    cure = ", or --allow-http-service (setting allow_http_service)" if _is_private(host) else ""
-    in_clear = parts.scheme == "http" and not (_is_loopback(host) or (allow_http and _is_private(host)))
-    return [
-        (not url.isprintable() or " " in url or "\\" in url, "it holds a space, a backslash or a control character"),
-        (not host or parts.port == 0, "it has no host, or no port"),
-        (parts.username is not None or parts.password is not None, "it holds credentials"),
-        (bool(parts.query or parts.fragment), "it holds a query or fragment"),
-        (internal, "the address is link-local or not a host's"),
-        (parts.scheme not in ("https", "http"), "only https is allowed"),
-        (in_clear, f"http is allowed to this machine only; use https{cure}"),
-    ]
-
-
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _place_of(host: str) -> Literal["here", "inside", "outside", "nowhere"]:
+    """Where a host is: on this machine, inside a private network (also by a name that only such a network resolves)."""
     try:
-        address = ipaddress.ip_address(host)
+        given = ipaddress.ip_address(host)
     except ValueError:
-        return None
-    return getattr(address, "ipv4_mapped", None) or address
-
-
-def _is_loopback(host: str) -> bool:
-    address = _address(host)
-    return host == "localhost" if address is None else address.is_loopback
-
-
-def _is_private(host: str) -> bool:
-    """True for an address of a private network, and for a name that only such a network can resolve."""
-    address = _address(host)
-    by_name = "." not in host or host.lower().endswith(PRIVATE_ENDINGS)
-    return by_name if address is None else address.is_private
+        inside = "." not in host or host.lower().endswith(PRIVATE_ENDINGS)
+        return "here" if host == "localhost" else "inside" if inside else "outside"
+    address = getattr(given, "ipv4_mapped", None) or given
+    if address.is_link_local or address.is_multicast or address.is_unspecified:
+        return "nowhere"
+    return "here" if address.is_loopback else "inside" if address.is_private else "outside"
 
 
 # ---------------------------------------------------------------- asking
@@ -184,23 +170,24 @@ class Breaker:
         self._failures, self._open_until, self._why = 0, 0.0, ""
         self._lock = threading.Lock()
 
-    def check(self) -> None:
-        """Raise `ServiceError` (`E_CIRCUIT_OPEN`) at once, without a request, while the service is left alone."""
+    def attempt(self, act: Callable[[], T]) -> T:
+        """Do it and note how it ended; `ServiceError` (`E_CIRCUIT_OPEN`) at once while the service is left alone."""
         with self._lock:
             now = time.monotonic()
             if self._failures >= IN_A_ROW and now < self._open_until:
-                raise ServiceError(
-                    f"the service failed {self._failures} times in a row and is left alone for {REST:.0f} seconds, "
-                    f"the last time with: {self._why}",
-                    code="E_CIRCUIT_OPEN",
-                )
+                alone = f"the service failed {self._failures} times in a row and is left alone for {REST:.0f} seconds"
+                raise ServiceError(f"{alone}, the last time with: {self._why}", code="E_CIRCUIT_OPEN")
             self._open_until = now + REST  # whoever comes next finds it closed: this one tries for all
-
-    def note(self, failure: str = "") -> None:
-        """Say how a call ended; without a failure the service is well."""
-        with self._lock:
-            self._failures, self._why = (self._failures + 1, failure) if failure else (0, "")
-            self._open_until = time.monotonic() + REST
+        failure = ""
+        try:
+            return act()
+        except ServiceError as error:
+            failure = str(error) if error.code in _OUTAGES - {"E_RATE_LIMIT"} else ""
+            raise
+        finally:
+            with self._lock:
+                self._failures, self._why = (self._failures + 1, failure) if failure else (0, "")
+                self._open_until = time.monotonic() + REST
 
 
 _breakers: dict[str, Breaker] = {}  # whoever asks the same address shares one
@@ -256,11 +243,11 @@ class Service:
         if schema is not None:
             options["response_format"] = schema
         estimate = estimate_tokens(json.dumps(messages, ensure_ascii=False, default=str))
-        with self.ledger.reserve(model, estimate, max_tokens) as bill:
+        with self.ledger.reserve(model, estimate, max_tokens) as pay:
 
             def send(client: OpenAI) -> str:
                 raw = client.chat.completions.with_raw_response.parse(model=model, **options)
-                bill.add(json.loads(raw.http_response.content).get("usage"), estimate)
+                pay(json.loads(raw.http_response.content).get("usage"))
                 try:
                     choices = raw.parse().choices
                 except ValueError:  # its words may repeat what was sent
@@ -271,7 +258,7 @@ class Service:
                     raise ServiceError(f"{model} gave no answer", code="E_BAD_CONTENT")
                 return str(choices[0].message.content)
 
-            return self._call(send, timeout, f"asking {model}", job=job)
+            return self._call(send, timeout, f"asking {model}", job)
 
     def ask(self, messages: Sequence[Message], schema: type[M], **options: Any) -> M:
         """What the model answers, as an object of `schema`; takes and raises what `chat` does."""
@@ -296,21 +283,19 @@ class Service:
         A job ends early when `stop` is set. Raises what `chat` raises.
         """
         options: dict[str, Any] = {"dimensions": dimensions} if dimensions else {}
-        estimate = sum(map(estimate_tokens, texts))
-        with self.ledger.reserve(model, estimate) as bill:
+        with self.ledger.reserve(model, sum(map(estimate_tokens, texts))) as pay:
 
             def send(client: OpenAI) -> list[Any]:
                 raw = client.embeddings.with_raw_response.create(
                     model=model, input=list(texts), encoding_format="base64", **options
                 )
                 reply = json.loads(raw.http_response.content)
-                bill.add(reply.get("usage"), estimate)
+                pay(reply.get("usage"))
                 if not isinstance(reply.get("data"), list):
                     raise ServiceError("the embeddings reply holds no list of vectors", code="E_BAD_REPLY")
-                rows: list[Any] = reply["data"]
-                return rows
+                return list(reply["data"])
 
-            return self._call(send, timeout, f"embedding {len(texts)} text(s) with {model}", job=job, stop=stop)
+            return self._call(send, timeout, f"embedding {len(texts)} text(s) with {model}", job, stop)
 
     def close(self) -> None:
         """Close the connections; the next request opens others."""
@@ -320,43 +305,25 @@ class Service:
             client.close()
 
     def _call(
-        self,
-        send: Callable[[OpenAI], T],
-        timeout: float,
-        what: str,
-        *,
-        job: bool = False,
-        stop: threading.Event | None = None,
+        self, send: Callable[[OpenAI], T], timeout: float, what: str, job: bool, stop: threading.Event | None = None
     ) -> T:
         """Send, again after faults that pass; a job inside `waiting` goes on until the service is back."""
         import tenacity
 
         waiting = job and self._patience > 0
-        event = stop or threading.Event()
         end = time.monotonic() + timeout
         enough = tenacity.stop_after_attempt(ATTEMPTS) | tenacity.stop_before_delay(timeout + (PAUSES if job else 0))
+        until = tenacity.stop_after_delay(self._patience) if waiting else enough
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: _code(error) in (_OUTAGES if waiting else _PASSING)),
-            stop=tenacity.stop_when_event_set(event)
-            | (tenacity.stop_after_delay(self._patience) if waiting else enough),
+            stop=tenacity.stop_when_event_set(stop) | until if stop else until,
             wait=_pause,
             before_sleep=lambda now: _log.info("%s: waiting after %s", what, now.outcome and now.outcome.exception()),
             sleep=tenacity.sleep_using_event(stop) if stop else self._sleep,
             reraise=True,
         )
-        guarded: Callable[..., Any] = self._guarded
+        guarded: Callable[..., Any] = self.breaker.attempt
         reply: T = retrying(guarded, lambda: self._attempt(send, what, timeout, None if job else end))
-        return reply
-
-    def _guarded(self, attempt: Callable[[], T]) -> T:
-        """Make one attempt, unless the service is left alone; its breaker learns how it ended."""
-        self.breaker.check()
-        try:
-            reply = attempt()
-        except ServiceError as error:
-            self.breaker.note(str(error) if error.code in _OUTAGES - {"E_RATE_LIMIT"} else "")
-            raise
-        self.breaker.note()
         return reply
 
     def _attempt(self, send: Callable[[OpenAI], T], what: str, timeout: float, end: float | None) -> T:
@@ -365,26 +332,24 @@ class Service:
         The client's own timeouts are about silence, and asking for an address has none: so it runs in a thread.
         """
         seconds = timeout if end is None else max(0.05, min(timeout, end - time.monotonic()))
-        ended = threading.Event()
-        replies: list[T] = []
-        failures: list[ServiceError] = []
+        ended: Future[T] = Future()
 
         def work() -> None:
+            failure = ServiceError(f"{what}: the request ended without a reply")
             try:
-                replies.append(self._translated(send, what, seconds))
+                ended.set_result(self._translated(send, what, seconds))
             except ServiceError as error:
-                failures.append(error)
+                failure = error
             finally:
-                ended.set()
+                if not ended.done():
+                    ended.set_exception(failure)
 
         threading.Thread(target=work, name="ufo-experience-request", daemon=True).start()
-        if not ended.wait(seconds):
-            raise ServiceError(f"{what}: no complete reply within {seconds:.1f} seconds", code="E_TIMEOUT")
-        if failures:
-            raise failures[0]
-        if not replies:
-            raise ServiceError(f"{what}: the request ended without a reply")
-        return replies[0]
+        try:
+            return ended.result(seconds)
+        except FutureTimeout as error:
+            late = f"{what}: no complete reply within {seconds:.1f} seconds"
+            raise ServiceError(late, code="E_TIMEOUT") from error
 
     def _translated(self, send: Callable[[OpenAI], T], what: str, seconds: float) -> T:
         import openai
@@ -397,7 +362,7 @@ class Service:
         try:
             return send(client.with_options(timeout=seconds))
         except foreign as error:
-            failure = explain(error, what, self.access)
+            failure = _explained(error, what, self.access)
             raise failure from (None if (self.access.api_key or "\0") in str(error) else error)
 
     def _open(self) -> OpenAI:
@@ -466,31 +431,13 @@ _PASSING = frozenset({"E_CONNECTION", "E_RATE_LIMIT", "E_SERVER"})  # a time-out
 _OUTAGES = _PASSING | {"E_TIMEOUT", "E_CIRCUIT_OPEN", "E_NOT_JSON", "E_BAD_REPLY", "E_REDIRECT"}
 _QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _TOO_LONG = frozenset({"max_tokens_per_request", "context_length_exceeded", "string_above_max_length"})
-_BY_STATUS = {401: "E_AUTH", 403: "E_AUTH", 404: "E_NO_MODEL", 408: "E_SERVER", 409: "E_SERVER", 413: "E_TOO_LONG"}
-_WORDS = {
-    "E_NO_KEY": "no key is set",
-    "E_AUTH": "the service refused the key (401 or 403)",
-    "E_CONNECTION": "the service could not be reached (connection refused or lost)",
-    "E_CIRCUIT_OPEN": "the service failed again and again (out of reach, or with a fault of its own)",
-    "E_TIMEOUT": "the service did not answer in time",
-    "E_RATE_LIMIT": "the service was asked too often (429)",
-    "E_QUOTA": "the quota of the account is used up (429)",
-    "E_NO_MODEL": "the service does not know the model (404)",
-    "E_SERVER": "the service has a fault of its own",
-    "E_BUDGET": "the cap on costs leaves no room for another request",
-    "E_NO_PRICE": "a cap on costs is set, and the price of the model is unknown",
-    "E_NO_BOOKS": "a cap on the costs of a day is set, and the file that counts them cannot be used",
-    "E_LENGTH": "the model was cut off before its answer ended, as one that reasons at length: name another",
-    "E_MISSING_EXTRA": "a package is not installed",
+_BY_STATUS = {
+    **{401: "E_AUTH", 403: "E_AUTH", 404: "E_NO_MODEL", 408: "E_SERVER", 409: "E_SERVER"},
+    **{413: "E_TOO_LONG", 429: "E_RATE_LIMIT"},
 }
 
 
-def in_words(code: str) -> str:
-    """What a call failed with, by its code alone: no word of the service or of a request is in it."""
-    return _WORDS.get(code, f"the service could not answer ({code if code.isidentifier() else 'unknown'})")
-
-
-def explain(error: Exception, what: str, access: Access) -> ServiceError:
+def _explained(error: Exception, what: str, access: Access) -> ServiceError:
     """Translate an error of `openai` or `httpx`, or a reply that cannot be read, without the key in its words."""
     import openai
 
@@ -500,7 +447,7 @@ def explain(error: Exception, what: str, access: Access) -> ServiceError:
     words = str(error.__cause__ or error) if code == "E_CONNECTION" else str(error)
     reason = " ".join(words.replace(access.api_key or "\0", "***").split())[:300] or type(error).__name__
     where = f" ({access.endpoint})" if code == "E_CONNECTION" else ""
-    retry_after = seconds_to_wait(error.response.headers) if isinstance(error, openai.APIStatusError) else None
+    retry_after = _seconds_to_wait(error.response.headers) if isinstance(error, openai.APIStatusError) else None
     return ServiceError(f"{what}: {reason}{where}", code=code, retry_after=retry_after)
 
 
@@ -532,16 +479,13 @@ def _classify_status(status: int, code: str, words: str) -> str:
     too_long = "request too large" in words or ("maximum" in words and "token" in words)
     if code in _TOO_LONG or (status in (400, 429) and too_long):
         return "E_TOO_LONG"
-    if status == 429:
-        return "E_QUOTA" if code in _QUOTA else "E_RATE_LIMIT"
-    if status in _BY_STATUS:
-        return _BY_STATUS[status]
-    if status >= 500:
-        return "E_SERVER"
-    return "E_REDIRECT" if status < 400 else "E_BAD_REQUEST"
+    if status == 429 and code in _QUOTA:
+        return "E_QUOTA"
+    otherwise = "E_SERVER" if status >= 500 else "E_REDIRECT" if status < 400 else "E_BAD_REQUEST"
+    return _BY_STATUS.get(status, otherwise)
 
 
-def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
+def _seconds_to_wait(headers: Mapping[str, str]) -> float | None:
     """What `retry-after-ms` or `Retry-After` asks for in seconds; None when neither says a number."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "")

@@ -5,7 +5,9 @@ an environment variable: `UFO_EXPERIENCE_` and its name in capitals. Keys of ser
 """
 
 import os
+import re
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -108,15 +110,18 @@ def load_settings(
     if base is not None and not isinstance(base, Settings):
         raise UsageError(f"settings is a Settings object, not {type(base).__name__}")
     env = os.environ if environment is None else environment
-    from_env = {name: env[PREFIX + name.upper()] for name in Settings.model_fields if env.get(PREFIX + name.upper())}
+    variables = {PREFIX + name.upper(): name for name in Settings.model_fields}
+    for name in env:  # one that is spelled like a setting and is none would be ignored in silence
+        near = _nearest(name, variables, 0.85) if name.startswith(PREFIX) else ""
+        if near and name not in variables and name not in OTHER_VARIABLES:
+            raise UsageError(f"unknown variable {name}; did you mean {near}?")
     given = {name: value for name, value in arguments.items() if value is not None}
-    _check_variables(env)
+    if base is not None:
+        return Settings.model_validate({**base.model_dump(exclude_unset=True), **given})  # what was open stays open
     chosen = file or (Path(env[CONFIG_VARIABLE]) if env.get(CONFIG_VARIABLE) else None)
-    if base is None:
-        merged = {**_from_file(chosen or Path(DEFAULT_FILE), required=chosen is not None), **from_env, **given}
-    else:
-        merged = {**base.model_dump(exclude_unset=True), **given}  # what was left open stays open
-    return Settings.model_validate(merged)
+    from_file = _from_file(chosen or Path(DEFAULT_FILE)) if chosen or Path(DEFAULT_FILE).is_file() else {}
+    from_env = {name: env[variable] for variable, name in variables.items() if env.get(variable)}
+    return Settings.model_validate({**from_file, **from_env, **given})
 
 
 def _explained(name: str, kind: str, message: str, value: Any) -> str:
@@ -124,43 +129,23 @@ def _explained(name: str, kind: str, message: str, value: Any) -> str:
     if kind == "extra_forbidden":
         near = _nearest(name, Settings.model_fields, 0.6)
         return f"unknown setting {name!r}; " + (
-            f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(Settings.model_fields)}"
+            f"did you mean {near!r}?" if near else f"there are: {', '.join(Settings.model_fields)}"
         )
     if name == "threshold":
-        hint = f": did you mean {float(value) / 100:g}?" if _is_percent(value) else ""
+        percent = re.fullmatch(r"[1-9]\d(\.\d*)?|100", str(value))
+        hint = f": did you mean {float(value) / 100:g}?" if percent else ""
         return f"setting threshold: a number from 0 to 1, or auto, not {value!r}{hint}"
     if name == "db" and value == "":
         return "setting db: empty; is a variable not set?"
     return f"setting {name}: {plain_words(message)}, not {value!r}"
 
 
-def _is_percent(value: Any) -> bool:
-    try:
-        return 10 <= float(value) <= 100
-    except (TypeError, ValueError):
-        return False
+def _nearest(name: str, known: Iterable[str], least: float) -> str:
+    """The known name most like one that is not known; "" where none is `least` alike."""
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=least)), "")
 
 
-def _check_variables(env: Mapping[str, str]) -> None:
-    """A variable of ours that is spelled like a setting and is none would be ignored in silence."""
-    settings = {PREFIX + name.upper() for name in Settings.model_fields}
-    for name in env:
-        if name.startswith(PREFIX) and name not in settings and name not in OTHER_VARIABLES:
-            near = _nearest(name, settings, 0.85)
-            if near:
-                raise UsageError(f"unknown variable {name}; did you mean {near[0]}?")
-
-
-def _nearest(name: str, known: Iterable[str], least: float) -> list[str]:
-    """The known name most like one that is not known; none that is less than `least` alike."""
-    from difflib import get_close_matches
-
-    return get_close_matches(name, list(known), n=1, cutoff=least)
-
-
-def _from_file(path: Path, *, required: bool) -> dict[str, Any]:
-    if not required and not path.is_file():
-        return {}
+def _from_file(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
@@ -170,11 +155,11 @@ def _from_file(path: Path, *, required: bool) -> dict[str, Any]:
         raise UsageError(f"settings file {path}: {getattr(error, 'strerror', None) or error}") from error
     if data is None:
         return {}
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise UsageError(f"settings file {path}: not a mapping of names to values")
     names = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
     if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"settings file {path}: {twice[0]} is given twice")
-    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise UsageError(f"settings file {path}: not a mapping of names to values")
     try:
         Settings.model_validate(data)
     except UsageError as error:

@@ -50,7 +50,4 @@ def span(operation: Operation, **attributes: str | int | float | bool | None) ->
 
 @lru_cache(1)
 def _tracer() -> Any:
-    """The tracer of this package, or None where OpenTelemetry is not installed."""
-    if find_spec("opentelemetry") is None:
-        return None
-    return import_module("opentelemetry.trace").get_tracer("ufo_experience")
+    return import_module("opentelemetry.trace").get_tracer("ufo_experience") if find_spec("opentelemetry") else None

@@ -172,10 +172,9 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
     if changes.dry_run:
         console.note(f"would {verb} {number}; nothing was changed")
     elif len(changes):
-        ids = " ".join(one.id[:8] for one in changes.records[:_FEW]) + (" …" if len(changes) > _FEW else "")
+        ids = " ".join(one.id[:8] for one in changes[:_FEW]) + (" …" if len(changes) > _FEW else "")
         console.note(f"{number} {_DONE[verb].format(ids=ids)}")
-    told = report_data(changes)
-    answer_records(console, told.pop("records"), **told)
+    answer_records(console, changes, **report_data(changes))
 
 
 def record_text(one: Experience) -> str:

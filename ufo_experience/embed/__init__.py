@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from ufo_experience.service import Service
 
 LOCAL = ("local", "fastembed", "model2vec")
-OFFLINE = ("hashing", *LOCAL)
 PLUGINS = "ufo_experience.embedders"  # the group of entry points: another package's name and what makes its embedder
 EXAMPLES = (
     "hashing, hashing:2048, openai:text-embedding-3-small, openai:text-embedding-3-large:256, azure:<deployment>, "
@@ -22,7 +21,7 @@ EXAMPLES = (
 def expect_known(spec: str) -> None:
     """Raise `UsageError` for a spec whose provider nobody knows, before anything is loaded."""
     provider = spec.strip().partition(":")[0]
-    if provider not in ("auto", "openai", "azure", *OFFLINE):
+    if provider not in ("auto", "hashing", "openai", "azure", *LOCAL):
         _plugin(provider, spec)
 
 

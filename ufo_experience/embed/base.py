@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from ufo_experience.costs import Spending as Spending
@@ -27,7 +28,6 @@ class Embedder(Protocol):
     @property
     def dim(self) -> int | None:
         """Length of a vector; None as long as nobody has been asked."""
-        ...
 
     @property
     def spending(self) -> Spending:
@@ -53,25 +53,11 @@ class EmbedsPieces(Protocol):
         """
         ...
 
-    def batches(self, texts: Sequence[str]) -> list[slice]:
-        """The slices of `texts` that would be sent, one request each. Nothing is sent."""
-        ...
-
-
-class GivesVectors(Protocol):
-    """The least an embedder has to be."""
-
-    name: str
-
-    def embed(self, texts: list[str], /) -> Any:
-        """One vector per text, as nested lists or an array."""
-        ...
-
 
 class PlainEmbedder:
     """An embedder around an object that only has a `name` and `embed(texts)`; its vectors are scaled to length 1."""
 
-    def __init__(self, behind: GivesVectors) -> None:
+    def __init__(self, behind: Any) -> None:
         self._behind = behind
         self.dim: int | None = None
         self.spending = Spending()
@@ -79,39 +65,30 @@ class PlainEmbedder:
     @property
     def name(self) -> str:
         """The object's own name."""
-        return self._behind.name
+        return str(self._behind.name)
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
-        """Embed `texts`, queries and documents alike.
-
-        Raises:
-            ServiceError: not one finite, non-zero vector per text came back, or not of the length of the others.
-        """
+        """Embed `texts`, queries and documents alike. Raises `ServiceError` for anything but a vector a text."""
         vectors = unit_rows(self._behind.embed(list(texts)), len(texts), self.name, self.dim)
         self.dim = vectors.shape[1]
         return vectors
 
 
-def as_embedder(given: Embedder | GivesVectors) -> Embedder:
+def as_embedder(given: Any) -> Embedder:
     """The object itself if it is a whole embedder, else one around it.
 
     Raises:
         UsageError: it has no name, or no `embed`.
     """
-    from inspect import getattr_static
-
     if not isinstance(getattr(given, "name", None), str) or not callable(getattr(given, "embed", None)):
         raise UsageError(f"an embedder needs a name (text) and embed(texts), which {type(given).__name__} has not")
     whole = all(getattr_static(given, name, None) is not None for name in ("dim", "spending"))
-    return given if whole else PlainEmbedder(given)  # type: ignore[return-value, arg-type]
+    embedder: Embedder = given if whole else PlainEmbedder(given)
+    return embedder
 
 
 def unit_rows(values: Any, count: int, name: str, dim: int | None = None) -> Vectors:
-    """`values` as `count` rows of norm 1.
-
-    Raises:
-        ServiceError: they are not that, or not `dim` long where that is known.
-    """
+    """`values` as `count` rows of norm 1. Raises `ServiceError` where they are not that, or not `dim` long."""
     import numpy as np
 
     try:

@@ -55,10 +55,8 @@ def features(text: str) -> Mapping[str, float]:
 
 
 def _terms(request: Request) -> dict[str, float]:
-    """The terms of a request and what each is worth.
-
-    A pair of neighbours counts half, the first word (nearly always the action) more, and the words of values a little,
-    so that "Starbucks" does not drown the procedure.
+    """The terms of a request and what each is worth: a pair of neighbours half, the first word (nearly always the
+    action) more, and the words of values a little, so that "Starbucks" does not drown the procedure.
     """
     frame: list[str] = []
     for word, kind in zip(request.words, request.kinds, strict=True):
@@ -83,12 +81,8 @@ def _letter_runs(word: str) -> tuple[str, ...]:
 on_forgetting(_letter_runs.cache_clear)
 
 
-@lru_cache(maxsize=8_192)
 def _code(feature: str) -> int:
     return zlib.crc32(feature.encode("utf-8", "surrogatepass"))
-
-
-on_forgetting(_code.cache_clear)
 
 
 class HashingEmbedder:

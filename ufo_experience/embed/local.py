@@ -53,19 +53,14 @@ class _LoadedModel(ABC):
         return f"{self.provider}:{self.model}"
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
-        """Embed `texts`: float32, unit rows.
-
-        Raises:
-            ServiceError: the model cannot be loaded, or gives numbers that are not finite.
-        """
+        """See `Embedder`. Raises `ServiceError`: the model cannot be loaded, or gives numbers that are not finite."""
         if not texts:
             return np.empty((0, self.dim or 0), np.float32)
-        vectors = unit_rows(self._embed(self.load(), list(texts), kind), len(texts), self.name, self.dim)
+        vectors = unit_rows(self._embed(self._model(), list(texts), kind), len(texts), self.name, self.dim)
         self.dim = vectors.shape[1]
         return vectors
 
-    def load(self) -> Any:
-        """The model, loaded once. Raises `ServiceError` when it cannot be."""
+    def _model(self) -> Any:
         with self._lock:
             if self._loaded is None:
                 if Path(self.model).is_absolute() and not Path(self.model).is_dir():
@@ -89,7 +84,6 @@ class LocalEmbedder(_LoadedModel):
     """A sentence-transformers model, such as `all-MiniLM-L6-v2`. Code in it is never run."""
 
     provider, package, example = "local", "sentence_transformers", "all-MiniLM-L6-v2"
-    asymmetric = True  # some models prefix queries and documents differently
 
     def _open(self, model: str) -> Any:
         from sentence_transformers import SentenceTransformer
@@ -121,12 +115,10 @@ class FastEmbedder(_LoadedModel):
     """An ONNX model: a name that fastembed knows, such as `BAAI/bge-small-en-v1.5`, or a folder with the model and its
     tokenizer in the layout of sentence-transformers.
 
-    Named models are kept in `FASTEMBED_CACHE_PATH`, else below the home folder: fastembed's own choice is a temporary
-    one.
+    Named models are kept in `FASTEMBED_CACHE_PATH`, else below the home folder: fastembed's own choice is temporary.
     """
 
     provider, package, example = "fastembed", "fastembed", "BAAI/bge-small-en-v1.5"
-    asymmetric = True  # some models prefix queries and documents differently
 
     def _open(self, model: str) -> Any:
         from fastembed import TextEmbedding
@@ -141,9 +133,7 @@ class FastEmbedder(_LoadedModel):
         return list(model.query_embed(texts) if kind == "query" else model.passage_embed(texts))
 
 
-MODELS: dict[str, type[_LoadedModel]] = {
-    model.provider: model for model in (LocalEmbedder, StaticEmbedder, FastEmbedder)
-}
+MODELS: dict[str, type[_LoadedModel]] = {one.provider: one for one in (LocalEmbedder, StaticEmbedder, FastEmbedder)}
 
 
 def _register(folder: Path) -> None:
@@ -161,17 +151,12 @@ def _register(folder: Path) -> None:
     if model_file is None:
         raise ValueError(f"no {' or '.join(_MODEL_FILES)} in the folder")
     pooling = folder / "1_Pooling" / "config.json"
-    by_first = pooling.is_file() and _read(pooling).get("pooling_mode_cls_token", False)
+    by_first = pooling.is_file() and json.loads(pooling.read_text("utf-8")).get("pooling_mode_cls_token", False)
     TextEmbedding.add_custom_model(
         model=str(folder),
         pooling=PoolingType.CLS if by_first else PoolingType.MEAN,
         normalization=True,
         sources=ModelSource(url=folder.resolve().as_uri()),
-        dim=int(_read(folder / "config.json")["hidden_size"]),
+        dim=int(json.loads((folder / "config.json").read_text("utf-8"))["hidden_size"]),
         model_file=model_file,
     )
-
-
-def _read(path: Path) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return values

@@ -6,7 +6,7 @@ import base64
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, Literal
 
 import numpy as np
@@ -74,12 +74,7 @@ class OpenAIEmbedder:
         return [*slices, slice(start, len(texts))] if len(texts) > start else slices
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
-        """Embed `texts`: float32, unit rows. A blank text is embedded as `(empty)`.
-
-        Raises:
-            ServiceError: the service cannot answer, refuses, or answers wrongly.
-            BudgetError: a cap would be passed; nothing was sent.
-        """
+        """See `Embedder`; a blank text is embedded as `(empty)`. Raises what the service raises."""
         found = sorted(self.pieces(texts, kind), key=lambda piece: piece[0].start)
         return np.concatenate([vectors for _, vectors in found]) if found else np.empty((0, self.dim or 0), np.float32)
 
@@ -87,39 +82,36 @@ class OpenAIEmbedder:
         """Embed `texts` with several requests at once; see `EmbedsPieces`.
 
         The first piece goes alone: where it times out and is halved, the others are sent as small as it had to be.
+        After the first error what is on the wire is finished, for it is paid for.
         """
         inputs = [text[:MAX_TEXT] if text.strip() else _BLANK for text in texts]
         first = self.batches(inputs)[:1]
         for piece in first:
-            yield from self._embed(inputs, piece, kind, None)
+            yield from self._embed(inputs, piece, kind)
         done = first[0].stop if first else 0
         rest = [slice(done + piece.start, done + piece.stop) for piece in self.batches(inputs[done:])]
-        yield from self._at_once(inputs, rest, kind)
-
-    def _at_once(self, inputs: Sequence[str], pieces: Sequence[slice], kind: Kind) -> Iterator[Piece]:
-        """Several requests at once. After the first error what is on the wire is finished, for it is paid for."""
         stop = threading.Event()
-        failed: ServiceError | None = None
+        failed: BaseException | None = None
         with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="ufo-experience-embed") as pool:
             try:
-                jobs = [pool.submit(self._unless, stop, inputs, piece, kind) for piece in pieces]
-                for done in as_completed(jobs):
-                    failed = failed or _failure(done)
-                    if failed:
+                for job in as_completed([pool.submit(self._embed, inputs, piece, kind, stop) for piece in rest]):
+                    if error := job.exception():
+                        failed = failed or error
                         stop.set()
-                    if _failure(done) is None:
-                        yield from done.result()
+                    else:
+                        yield from job.result()
             finally:
                 stop.set()
         if failed:
             raise failed
 
-    def _unless(self, stop: threading.Event, inputs: Sequence[str], piece: slice, kind: Kind) -> list[Piece]:
-        return [] if stop.is_set() else self._embed(inputs, piece, kind, stop)
-
-    def _embed(self, inputs: Sequence[str], piece: slice, kind: Kind, stop: threading.Event | None) -> list[Piece]:
-        """Embed one piece. What is too long for the service, or takes it too long, is halved."""
+    def _embed(
+        self, inputs: Sequence[str], piece: slice, kind: Kind, stop: threading.Event | None = None
+    ) -> list[Piece]:
+        """Embed one piece, unless it is stopped. What is too long for the service, or takes it too long, is halved."""
         texts = inputs[piece]
+        if stop and stop.is_set():
+            return []
         if len(texts) <= self._most:
             try:
                 return [(piece, self._request(texts, kind, stop))]
@@ -127,8 +119,8 @@ class OpenAIEmbedder:
                 if not self._halves(error, texts, kind):
                     raise
         if len(texts) == 1:
-            ((_, vectors),) = self._embed([texts[0][: len(texts[0]) // 2]], slice(0, 1), kind, stop)
-            return [(piece, vectors)]
+            cut = self._embed([texts[0][: len(texts[0]) // 2]], slice(0, 1), kind, stop)
+            return [(piece, vectors) for _, vectors in cut]
         middle = piece.start + len(texts) // 2
         halves = slice(piece.start, middle), slice(middle, piece.stop)
         return [found for half in halves for found in self._embed(inputs, half, kind, stop)]
@@ -141,16 +133,16 @@ class OpenAIEmbedder:
         return error.code == "E_TOO_LONG" and (len(texts) > 1 or len(texts[0]) >= _SMALLEST_CUT)
 
     def _request(self, texts: Sequence[str], kind: Kind, stop: threading.Event | None) -> Vectors:
-        query = kind == "query"
-        rows = self.service.embed(
-            texts,
-            model=self.model,
-            dimensions=self.dimensions,
-            timeout=QUERY if query else BATCH,
-            job=not query,
-            stop=stop,
-        )
-        vectors = check_rows(rows, len(texts), self.name, self.dim)
+        """One request; its rows are checked: their count, indexes, length and numbers (`E_BAD_REPLY`)."""
+        options: dict[str, Any] = {"timeout": QUERY} if kind == "query" else {"timeout": BATCH, "job": True}
+        rows = self.service.embed(texts, model=self.model, dimensions=self.dimensions, stop=stop, **options)
+        by_index = {row.get("index"): row.get("embedding") for row in rows if isinstance(row, dict)}
+        try:
+            if len(rows) != len(texts) or by_index.keys() != set(range(len(texts))):
+                raise ValueError(f"{len(rows)} vectors for {len(texts)} texts")
+            vectors = unit_rows([_decode(by_index[at]) for at in range(len(texts))], len(texts), self.name, self.dim)
+        except (ServiceError, ValueError, TypeError) as error:
+            raise ServiceError(f"the embeddings reply is wrong: {error}", code="E_BAD_REPLY") from error
         self.dim = vectors.shape[1]
         return vectors
 
@@ -166,30 +158,8 @@ def from_spec(rest: str, service: Service | None, provider: Literal["openai", "a
     return OpenAIEmbedder(model, int(last) if last else None, service=service, provider=provider)
 
 
-def check_rows(rows: Sequence[Any], count: int, name: str, dim: int | None) -> Vectors:
-    """The rows of a reply as unit vectors, in the order of the request.
-
-    Raises:
-        ServiceError: `E_BAD_REPLY`; their count, indexes, length or numbers are wrong, or one has no direction.
-    """
-    by_index = {row.get("index"): row.get("embedding") for row in rows if isinstance(row, dict)}
-    if len(rows) != count or by_index.keys() != set(range(count)):
-        raise ServiceError(f"the embeddings reply is wrong: {len(rows)} vectors for {count} texts", code="E_BAD_REPLY")
-    try:
-        return unit_rows([_decode(by_index[index]) for index in range(count)], count, name, dim)
-    except (ServiceError, ValueError, TypeError) as error:
-        raise ServiceError(f"the embeddings reply is wrong: {error}", code="E_BAD_REPLY") from error
-
-
 def _decode(embedding: Any) -> Vectors:
     """Read base64 of little-endian float32, or a list of numbers."""
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
     return np.asarray(embedding, np.float32)
-
-
-def _failure(done: Future[list[Piece]]) -> ServiceError | None:
-    error = done.exception()
-    if error is not None and not isinstance(error, ServiceError):
-        raise error
-    return error

@@ -10,10 +10,13 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import DataError
-from ufo_experience.request import Request, application_key
+from ufo_experience.request import Request, application_key, on_forgetting
 from ufo_experience.retrieve.tasks import task_key
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.completeness import missing
@@ -23,14 +26,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Vector: TypeAlias = "NDArray[np.float32]"
-
 Progress = Callable[[str, int, int], None]  # what, how many are done, of how many
 LIMIT = 24  # candidates of each kind: a fusion of these finds .98 of the right ones among its ten best
 SAME_TASK = 3  # of them that are runs of one task with one ending; `rows(task_key=…)` gives the others
 SAME_SESSION = 8  # of them of one session, which gets one place: without it 100 copies leave none of two others there
 CROWD = 2_000  # rows nearest to a question that are looked through for others: 384 fall to 1,500 copies, this does not
 RAREST = 6  # words of a question by which rows are looked up; all of its words count in their shares
-PROBE = "length"  # is embedded where only the length of a vector is asked for
 MISMATCH = "E_INDEX_MISMATCH"  # the code of vectors that cannot be compared
 _K1, _B = 1.2, 0.75  # of BM25, as the literature and FTS5 have them
 
@@ -44,14 +45,12 @@ class Row:
     """
 
     id: str
-    task: str
     request: Request
     wordings: tuple[Request, ...]
     application: str | None
     env: str | None
     session: str
     success: bool | None
-    judged: bool
     trust: Trust
     imported: bool
     followable: bool
@@ -63,6 +62,22 @@ class Row:
     last_success: datetime | None
     task_key: str
     digests: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def task(self) -> str:
+        """The request as it was worded."""
+        return self.request.text
+
+    @property
+    def to_embed(self) -> str:
+        """What an embedder is asked for: the task and its other wordings, values as plain words."""
+        return ". ".join(one.safe for one in (self.request, *self.wordings))
+
+    def to_json(self) -> str:
+        """What an index keeps; `row_from_json` makes the same row of it without parsing a request."""
+        wordings = [one.to_json() for one in self.wordings]
+        data = {**vars(self), "request": self.request.to_json(), "wordings": wordings, "digests": dict(self.digests)}
+        return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=datetime.isoformat)
 
 
 @dataclass(frozen=True)
@@ -93,14 +108,17 @@ class Candidate:
     masked: float = 0.0
     cosine: float | None = None
 
+    @property
+    def order(self) -> tuple[float, str]:
+        """Sorts the best first: by the greatest of the shares, ties by id."""
+        return -max(self.words, self.masked, self.cosine or 0.0), self.row.id
+
 
 @dataclass
 class IndexReport:
     """What `sync` did: records in the store, texts embedded now and found in the cache, requests, cost, seconds."""
 
     records: int = 0
-    added: int = 0
-    removed: int = 0
     embedded: int = 0
     cached: int = 0
     requests: int = 0
@@ -114,9 +132,8 @@ class ExperienceIndex(Protocol):
     def candidates(
         self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = LIMIT
     ) -> list[Candidate]:
-        """At most `limit` rows by words, as many by masked words, as many by cosine: each once, with all its shares.
-
-        Best first by the greatest of the shares, ties by id. `vector` is of norm 1, by the embedder of the index.
+        """At most `limit` rows by words, as many by masked words, as many by cosine: each once, with all its shares,
+        best first. `vector` is of norm 1, by the embedder of the index.
         """
         ...
 
@@ -127,7 +144,9 @@ class ExperienceIndex(Protocol):
         ...
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
-        """The weight (idf) of each word among the tasks of the store: the greatest for a word that none has."""
+        """The weight (idf) of each word among the trusted tasks: the greatest for a word that none has. No flood of
+        other tasks changes it.
+        """
         ...
 
     def count(self, filter: Filter | None = None) -> int:
@@ -135,7 +154,7 @@ class ExperienceIndex(Protocol):
         ...
 
     def kept(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
-        """What `keep` was given for these keys, as far as it is there: vectors by text, verdicts of a judge."""
+        """What `keep` was given for these keys, as far as it is there: verdicts of a judge, a calibration."""
         ...
 
     def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
@@ -176,14 +195,12 @@ def row_of(one: Experience) -> Row:
     request = Request.parse(state.request or state.task, state.application)
     return Row(
         id=one.id,
-        task=request.text,
         request=request,
         wordings=tuple(Request.parse(wording, state.application) for wording in state.wordings),
         application=state.application,
         env=state.env,
         session=one.provenance.session,
         success=one.outcome.success,
-        judged=one.outcome.is_judged,
         trust=one.trust,
         imported=one.provenance.origin == "import",
         followable=missing(one) is None,
@@ -194,40 +211,38 @@ def row_of(one: Experience) -> Row:
         streak=usage.streak,
         last_success=usage.last_success,
         task_key=task_key(request),
-        digests=dict(getattr(one, "digests", {})),
+        digests=dict(one.digests),
     )
 
 
-def row_as_json(row: Row) -> str:
-    """What an index keeps of a row; `row_from_json` makes the same row of it without parsing a request."""
-    data = {name: value for name, value in vars(row).items() if name not in ("task", "request", "wordings")}
-    data |= {"request": row.request.to_json(), "wordings": [one.to_json() for one in row.wordings]}
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else dict(value)
-
-
+@lru_cache(8_192)
 def row_from_json(text: str) -> Row:
-    """The row that `row_as_json` was given."""
-    found = json.loads(text)
-    request = Request.from_json(found.pop("request"))
-    wordings = tuple(Request.from_json(one) for one in found.pop("wordings"))
+    """The row whose `to_json` this is; those asked for lately are still in memory."""
+    data = json.loads(text)
+    found = {name: data[name] for name in Row.__dataclass_fields__}
+    request, *wordings = (Request.from_json(one) for one in (found["request"], *found["wordings"]))
     times = {name: datetime.fromisoformat(found[name]) for name in ("created_at", "last_success") if found[name]}
-    trust = Trust(found["trust"])
-    return Row(**{**found, **times, "trust": trust, "task": request.text, "request": request, "wordings": wordings})
+    return Row(**{**found, **times, "trust": Trust(found["trust"]), "request": request, "wordings": tuple(wordings)})
 
 
-def embedded_text(row: Row) -> str:
-    """What an embedder is asked for: the task and its other wordings, values as plain words."""
-    return ". ".join(one.safe for one in (row.request, *row.wordings))
+on_forgetting(row_from_json.cache_clear)
 
 
-def another_length(embedder: str, given: int, kept: int) -> DataError:
-    """The error of an embedder that gives other vectors than it gave the index, with its cure."""
-    cure = f"run: ufo-experience index --rebuild --embedder {embedder}"
-    return DataError(f"{embedder} gives vectors of {given} numbers, the index has {kept}; {cure}", code=MISMATCH)
+def text_key(text: str) -> str:
+    """What tells whether a vector is still of the text of its row."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def expect_length(embedder: str, given: int, kept: int | None) -> None:
+    """Raise `DataError` with its cure when an embedder gives other vectors than it gave the index."""
+    if kept not in (None, given):
+        cure = f"run: ufo-experience index --rebuild --embedder {embedder}"
+        raise DataError(f"{embedder} gives vectors of {given} numbers, the index has {kept}; {cure}", code=MISMATCH)
+
+
+def length_of(embedder: Embedder) -> int:
+    """The length of its vectors; one that does not say it is asked for a vector."""
+    return embedder.dim or len(embedder.embed(["length"])[0])
 
 
 def application_of(name: str | None) -> str:

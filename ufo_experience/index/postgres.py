@@ -14,32 +14,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from itertools import accumulate, islice
 from typing import Any
 
 from ufo_experience.embed.base import Embedder, EmbedsPieces
 from ufo_experience.errors import StorageError
+from ufo_experience.index import base
 from ufo_experience.index import postgres_sql as sql
-from ufo_experience.index.base import (
-    LIMIT,
-    PROBE,
-    RAREST,
-    Candidate,
-    Filter,
-    IndexReport,
-    Progress,
-    Row,
-    Share,
-    Vector,
-    another_length,
-    application_of,
-    embedded_text,
-    env_of,
-    row_as_json,
-    row_from_json,
-    row_of,
-)
+from ufo_experience.index.base import Candidate, Filter, IndexReport, Progress, Row, Vector, text_key
 from ufo_experience.request import Request
 from ufo_experience.schema import Experience, Trust, validate
 from ufo_experience.store.base import GROUP, Status
@@ -71,12 +53,12 @@ class _Known:
 
 
 class PostgresIndex:
-    """Rows and vectors in the database of a `PostgresStore`; see `ExperienceIndex`."""
+    """Rows and vectors in the database of a `PostgresStore`; see `ExperienceIndex`.
+
+    `embedder()` is asked for vectors: while learning where it works on this machine, else when `sync` is called.
+    """
 
     def __init__(self, store: PostgresStore, embedder: Callable[[], Embedder]) -> None:
-        """An index that asks `embedder()` for vectors: while learning where it works on this machine, else when `sync`
-        is called.
-        """
         self._store, self._database, self._embedder = store, store.database, embedder
         self._known = _Known()
         self._in_use = ""  # the embedder for which all rows are listed
@@ -86,9 +68,8 @@ class PostgresIndex:
     # ---- questions ----
 
     def candidates(
-        self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = LIMIT
+        self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = base.LIMIT
     ) -> list[Candidate]:
-        """The rows nearest by words, by masked words and by cosine; see `ExperienceIndex`."""
         self._catch_up()
         known, asked = self._all_rows(), sql.words_of(request)
         counts = self._counts({*asked["raw"], *asked["masked"]}, known)
@@ -100,10 +81,9 @@ class PostgresIndex:
             there = sorted({word for word in words if counts[word][0]}, key=lambda word: (counts[word], word))
             if there:
                 lexemes = [sql.lexeme(word) for word in there]
+                few = bisect_right(list(accumulate(counts[word][0] for word in there[: base.RAREST])), MATCHES)
                 values |= {f"{name}_words": lexemes, f"{name}_weights": [weights[word] for word in there]}
-                few = bisect_right(list(accumulate(counts[word][0] for word in there[:RAREST])), MATCHES)
-                rarest = lexemes[: max(1, few)]
-                values |= {f"{name}_rarest": " | ".join(rarest), f"{name}_average": known.average[name]}
+                values |= {f"{name}_rarest": " | ".join(lexemes[: max(1, few)]), f"{name}_average": known.average[name]}
                 parts.append(sql.BY_WORDS.format(name=name, inside=inside))
         if vector is not None:
             with self._database.connection() as connection:
@@ -114,35 +94,38 @@ class PostgresIndex:
             return []
         near = " UNION ".join(sql.FEW_OF_EACH_TASK.format(found=part) for part in parts)
         cosine = "NULL" if vector is None else sql.COSINE
-        found = self._database.select(f"{sql.READ}, {cosine} {sql.FROM} WHERE id IN ({near})", values)
-        shares = {name: Share(words, weights, known.average[name]) for name, words in asked.items()}
-        return _best([_compared(_row(*columns), shares, near) for *columns, near in found], limit)
+        shares = {name: base.Share(words, weights, known.average[name]) for name, words in asked.items()}
+        found = []
+        for *columns, near_by in self._database.select(f"{sql.READ}, {cosine} {sql.FROM} WHERE id IN ({near})", values):
+            row = _row(*columns)
+            text = sql.words_of(row.request)  # other wordings find a row, and count in no share
+            found.append(Candidate(row, shares["raw"].of(text["raw"]), shares["masked"].of(text["masked"]), near_by))
+        return _best(found, limit)
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
     ) -> list[Row]:
-        """The rows of some ids, of a task, of a filter, by id."""
         self._catch_up()
         filter = filter or Filter()
         inside, values = sql.inside(filter if ids is None else replace(filter, only=frozenset(ids)), task_key)
-        found = self._database.select(f"{sql.READ} {sql.FROM} WHERE {inside} ORDER BY id", values)
-        return [_row(*columns) for columns in found]
+        return self._read(f"{inside} ORDER BY id", values)
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
-        """The weight of each word among the trusted tasks."""
         known = self._all_rows()
         return {word: known.weight(trusted) for word, (_, trusted) in self._counts(words, known).items()}
 
     def count(self, filter: Filter | None = None) -> int:
-        """How many rows pass a filter."""
         self._catch_up()
         inside, values = sql.inside(filter or Filter())
         return int(self._database.select(f"SELECT count(*) {sql.FROM} WHERE {inside}", values)[0][0])
 
+    def _read(self, where: str, values: Mapping[str, Any]) -> list[Row]:
+        found = self._database.select(f"{sql.READ} {sql.FROM} WHERE {where}", values)
+        return [_row(*columns) for columns in found]
+
     # ---- small values that cost a request ----
 
     def kept(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
-        """What was kept for these keys, as far as it is there."""
         query = "SELECT key, value FROM ufo_experience.kept WHERE kind = %s AND key = ANY(%s)"
         return {key: bytes(value) for key, value in self._database.select(query, (kind, list(keys)))}
 
@@ -155,10 +138,9 @@ class PostgresIndex:
     # ---- following the store ----
 
     def sync(self, progress: Progress | None = None, *, thorough: bool = False) -> IndexReport:
-        """Make the rows and vectors that are missing. Raises `ServiceError` when the embedder cannot answer."""
         began, embedder = time.perf_counter(), self._embedder()
         before = replace(embedder.spending)
-        added = self._catch_up()
+        self._catch_up()
         self._use(embedder)
         records = embedded = 0
         if thorough:  # nobody counts all rows to learn one run
@@ -170,23 +152,17 @@ class PostgresIndex:
             embedded += done
             if progress is not None:
                 progress("embedded", embedded, max(records, embedded))
-        return IndexReport(
-            records=records,
-            added=added,
-            embedded=embedded,
-            cached=max(0, records - embedded),
-            requests=embedder.spending.requests - before.requests,
-            cost=embedder.spending.cost - before.cost,
-            seconds=time.perf_counter() - began,
-        )
+        spent, seconds = embedder.spending, time.perf_counter() - began
+        requests, cost = spent.requests - before.requests, spent.cost - before.cost
+        return IndexReport(records, embedded, max(0, records - embedded), requests, cost, seconds)
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
         """Make all rows again, in one transaction; vectors of texts that have not changed are kept."""
         embedder, records = self._embedder(), self._store.scan()
-        dim = embedder.dim or len(embedder.embed([PROBE])[0])
+        given = {"embedder": embedder.name, "length": base.length_of(embedder)}
         with self._database.transaction() as connection:
             connection.execute("SET LOCAL statement_timeout = 0")
-            connection.execute(sql.FORGET_OTHER_LENGTHS, {"embedder": embedder.name, "length": dim})
+            connection.execute(sql.FORGET_OTHER_LENGTHS, given)
             self._lengths = {}
             connection.execute("DELETE FROM ufo_experience.row")
             while group := list(islice(records, GROUP)):
@@ -194,20 +170,15 @@ class PostgresIndex:
         return self.sync(progress, thorough=True)
 
     def missing(self) -> list[str]:
-        """The texts that have no vector of the embedder in use yet."""
         self._catch_up()
-        given = {"embedder": self._embedder().name}
-        without = f"NOT removed AND id NOT IN (SELECT id FROM {sql.VECTORS})"
-        found = self._database.select(f"{sql.READ} {sql.FROM} WHERE {without} ORDER BY id", given)
-        return [embedded_text(_row(*columns)) for columns in found]
+        without = f"NOT removed AND id NOT IN (SELECT id FROM {sql.VECTORS}) ORDER BY id"
+        return [row.to_embed for row in self._read(without, {"embedder": self._embedder().name})]
 
     def embedder_name(self) -> str | None:
-        """The embedder whose vectors were written last; None as long as there are none."""
         name: str | None = self._database.select("SELECT embedder FROM ufo_experience.store")[0][0]
         return name
 
     def check(self) -> list[str]:
-        """What is wrong with the index, in words."""
         missing = len(self._database.select(sql.NEW, {"limit": None}))
         return [f"{missing} records have no row; run: ufo-experience index"] if missing else []
 
@@ -216,12 +187,12 @@ class PostgresIndex:
 
     def _insert(self, connection: Connection, records: Sequence[Experience], embed: bool = True) -> None:
         """Insert the rows of records, with their vectors unless a service makes them: no commit waits for one."""
-        rows = [row_of(one) for one in records]
+        rows = [base.row_of(one) for one in records]
         connection.cursor().executemany(sql.INSERT, [_columns(row) for row in rows])
         embedder = self._embedder()
         vectors: Iterable[Vector | None] = [None] * len(rows)
         if embed and not isinstance(embedder, EmbedsPieces):
-            vectors = iter(embedder.embed([embedded_text(row) for row in rows]))
+            vectors = iter(embedder.embed([row.to_embed for row in rows]))
         self._put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
 
     def _put_vectors(self, connection: Connection, embedder: str, found: Iterable[tuple[Row, Vector | None]]) -> None:
@@ -229,7 +200,8 @@ class PostgresIndex:
         for row, vector in found:
             if vector is not None:
                 self._expect_length(connection, len(vector))
-            values.append((row.id, embedder, _digest(row), None if vector is None else sql.vector_text(vector)))
+            written = None if vector is None else sql.vector_text(vector)
+            values.append((row.id, embedder, text_key(row.to_embed), written))
         connection.cursor().executemany(sql.INSERT_VECTOR, values)
 
     def _expect_length(self, connection: Connection, length: int) -> None:
@@ -238,23 +210,18 @@ class PostgresIndex:
         if name not in self._lengths:
             found = connection.execute(sql.LENGTH, {"embedder": name}).fetchone()
             self._lengths |= {name: found[0]} if found else {}
-        if self._lengths.get(name, length) != length:
-            raise another_length(name, length, self._lengths[name])
+        base.expect_length(name, length, self._lengths.get(name))
 
-    def _catch_up(self) -> int:
+    def _catch_up(self) -> None:
         """Insert the rows of records that came without one: no index was open where they were added."""
-        added = 0
         with suppress(StorageError):  # who may only read waits for those who write
-            while self._database.select(sql.NEW, {"limit": 1}) and (done := self._take_in()):
-                added += done
-        return added
-
-    def _take_in(self) -> int:
-        with self._database.transaction() as connection:
-            ids = _unlocked(connection, sql.NEW, {"limit": GROUP})
-            self._insert(connection, list(self._store.scan(ids)))
-            connection.execute("UPDATE ufo_experience.record SET indexed = true WHERE id = ANY(%s)", (ids,))
-        return len(ids)
+            while self._database.select(sql.NEW, {"limit": 1}):
+                with self._database.transaction() as connection:
+                    ids = _unlocked(connection, sql.NEW, {"limit": GROUP})
+                    self._insert(connection, list(self._store.scan(ids)))
+                    connection.execute("UPDATE ufo_experience.record SET indexed = true WHERE id = ANY(%s)", (ids,))
+                if not ids:  # another is at it
+                    return
 
     def _use(self, embedder: Embedder) -> None:
         """See to it that all rows are listed for an embedder."""
@@ -274,7 +241,7 @@ class PostgresIndex:
             query = f"{sql.READ} {sql.FROM} WHERE id = ANY(%s)"
             rows = [_row(*columns) for columns in connection.execute(query.encode("ascii"), (ids,)).fetchall()]
             if rows:
-                vectors = embedder.embed([embedded_text(row) for row in rows])
+                vectors = embedder.embed([row.to_embed for row in rows])
                 self._put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
         return len(rows)
 
@@ -302,34 +269,21 @@ class PostgresIndex:
         return counts | {word: (rows, trusted) for word, rows, trusted in found}
 
 
-def _compared(row: Row, shares: Mapping[str, Share], cosine: float | None) -> Candidate:
-    text = sql.words_of(row.request)  # other wordings find a row, and count in no share
-    return Candidate(row, shares["raw"].of(text["raw"]), shares["masked"].of(text["masked"]), cosine)
-
-
 def _best(found: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """The best by words, by masked words and by cosine, each once; best first by the greatest of the shares."""
-    kept: dict[str, Candidate] = {}
-    for share in _SHARES:
-        ranked = sorted((one for one in found if share(one) > 0), key=lambda one: (-share(one), one.row.id))
-        kept |= {one.row.id: one for one in ranked[:limit]}
-    kept |= {one.row.id: one for one in found if one.row.wordings}
-    return sorted(kept.values(), key=lambda one: (-max(share(one) for share in _SHARES), one.row.id))
-
-
-_SHARES: tuple[Callable[[Candidate], float], ...] = (
-    lambda one: one.words,
-    lambda one: one.masked,
-    lambda one: one.cosine or 0.0,
-)
+    """The best by words, by masked words and by cosine, and what a wording found; each once, best first."""
+    kept = {one.row.id: one for one in found if one.row.wordings}
+    for share in ("words", "masked", "cosine"):
+        near = [(-(getattr(one, share) or 0.0), one.row.id, one) for one in found]
+        kept |= {id: one for away, id, one in sorted(near, key=lambda ranked: ranked[:2])[:limit] if away < 0}
+    return sorted(kept.values(), key=lambda one: one.order)
 
 
 def _columns(row: Row) -> tuple[Any, ...]:
     texts = [sql.words_of(one) for one in (row.request, *row.wordings)]
     words = sorted({word for text in texts for words in text.values() for word in words})
-    names = application_of(row.application), env_of(row.env), sql.plain(row.session)
-    told = row.success, row.imported, row.task_key, _digest(row)
-    return row.id, row_as_json(row), *names, *told, len(texts[0]["raw"]), len(texts[0]["masked"]), words
+    names = base.application_of(row.application), base.env_of(row.env), sql.plain(row.session)
+    told = row.success, row.imported, row.task_key, text_key(row.to_embed)
+    return row.id, row.to_json(), *names, *told, len(texts[0]["raw"]), len(texts[0]["masked"]), words
 
 
 def _row(kept: str, trust: str, status: dict[str, Any]) -> Row:
@@ -337,16 +291,11 @@ def _row(kept: str, trust: str, status: dict[str, Any]) -> Row:
     said = validate(Status, status)
     now: dict[str, Any] = {name: getattr(said.usage, name) for name in ("helped", "hurt", "streak", "last_success")}
     if said.verdict:
-        now |= {"success": said.verdict.success, "judged": True}
-    return replace(row_from_json(kept), trust=Trust(trust), **now)
+        now["success"] = said.verdict.success
+    return replace(base.row_from_json(kept), trust=Trust(trust), **now)
 
 
 def _unlocked(connection: Connection, query: str, values: Mapping[str, Any]) -> list[str]:
     """The ids that a query finds and nobody else is at; they are ours until the transaction ends."""
     found = connection.execute(f"{query} FOR UPDATE SKIP LOCKED".encode("ascii"), values).fetchall()
     return [id for (id,) in found]
-
-
-def _digest(row: Row) -> str:
-    """What tells whether a vector is still of the text of its row."""
-    return sha256(embedded_text(row).encode("utf-8", "surrogatepass")).hexdigest()[:32]

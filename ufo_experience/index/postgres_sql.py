@@ -9,16 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ufo_experience.ids import is_id
-from ufo_experience.index.base import (
-    CROWD,
-    SAME_SESSION,
-    SAME_TASK,
-    Filter,
-    Vector,
-    application_of,
-    env_of,
-    masked_words,
-)
+from ufo_experience.index import base
+from ufo_experience.index.base import Filter, Vector, masked_words
 from ufo_experience.request import Request
 from ufo_experience.schema import Trust
 
@@ -42,9 +34,10 @@ FEW_OF_EACH_TASK = f"""
 (SELECT id FROM (
     SELECT id, score, row_number() OVER (PARTITION BY task_key, {_ENDED} ORDER BY score DESC, id) AS place,
         row_number() OVER (PARTITION BY coalesce(nullif(session, ''), id) ORDER BY score DESC, id) AS of_session
-    FROM ({{found}} ORDER BY score DESC, id LIMIT {CROWD}) AS found
+    FROM ({{found}} ORDER BY score DESC, id LIMIT {base.CROWD}) AS found
     JOIN ufo_experience.row USING (id) JOIN ufo_experience.record USING (id)
-) AS ranked WHERE place <= {SAME_TASK} AND of_session <= {SAME_SESSION} ORDER BY score DESC, id LIMIT %(wider)s)
+) AS ranked WHERE place <= {base.SAME_TASK} AND of_session <= {base.SAME_SESSION}
+ORDER BY score DESC, id LIMIT %(wider)s)
 """
 BY_WORDS = f"""
 SELECT id, (
@@ -104,8 +97,8 @@ _CONDITIONS = {
 def inside(filter: Filter, task_key: str | None = None) -> tuple[str, dict[str, Any]]:
     """The condition of a filter and its values."""
     given = {
-        "application": None if filter.application is None else application_of(filter.application),
-        "env": None if filter.env is None else env_of(filter.env),
+        "application": None if filter.application is None else base.application_of(filter.application),
+        "env": None if filter.env is None else base.env_of(filter.env),
         "session": plain(filter.exclude_session) if filter.exclude_session else None,
         "only": None if filter.only is None else [id for id in filter.only if is_id(id)],
         "task_key": task_key,

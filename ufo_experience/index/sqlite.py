@@ -22,153 +22,108 @@ from numpy.typing import NDArray
 
 from ufo_experience.embed.base import Embedder, EmbedsPieces, Vectors
 from ufo_experience.errors import DataError, ServiceError, StorageError
-from ufo_experience.index.base import (
-    CROWD,
-    LIMIT,
-    PROBE,
-    SAME_SESSION,
-    SAME_TASK,
-    Candidate,
-    Filter,
-    IndexReport,
-    Progress,
-    Row,
-    Share,
-    Vector,
-    another_length,
-    embedded_text,
-    masked_words,
-    row_from_json,
-    row_of,
-)
-from ufo_experience.index.sqlite_tables import (
-    NEAREST,
-    PLACES,
-    SCHEMA,
-    TABLES,
-    asks_for_trusted,
-    drop_dead,
-    erase_what_is_unused,
-    forget_rows,
-    mark,
-    match_of,
-    put,
-    put_vectors,
-    sql_where,
-    text_key,
-)
+from ufo_experience.index import base
+from ufo_experience.index import sqlite_tables as tables
+from ufo_experience.index.base import Candidate, Filter, IndexReport, Progress, Row, Vector, masked_words, text_key
 from ufo_experience.index.vectors import FolderVectors, packed, unpacked
 from ufo_experience.request import Request
 from ufo_experience.store.folder import FolderStore
 
 WINDOW = 256  # records that become rows, and texts that are embedded, at a time
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
-KEPT_ROWS = 8_192
 _LOOKS, _BETWEEN_LOOKS = 10, 0.02  # of a check at rows that a writer may be adding; seconds
+_AMONG = "IN (SELECT value FROM json_each(?))"
 
 
 class SqliteIndex:
-    """Rows of a folder store by words and vectors; see `ExperienceIndex`."""
+    """Rows of a folder store by words and vectors; see `ExperienceIndex`.
+
+    `embedder()` is asked for vectors: of new records before the next question where it works on this machine, else when
+    `sync` is called.
+    """
 
     def __init__(self, store: FolderStore, embedder: Callable[[], Embedder]) -> None:
-        """An index that asks `embedder()` for vectors: of new records before the next question where it works on this
-        machine, else when `sync` is called."""
         self._store, self._catalog, self._embedder = store, store.catalog, embedder
         self._lock = threading.RLock()
-        self._kept_rows: dict[int, Row] = {}
-        self._allowed: dict[Filter, NDArray[np.bool_]] = {}
         self._vectors = FolderVectors(self._catalog)
+        self._allowed: dict[Filter, NDArray[np.bool_]] = {}
         self._seen: tuple[Any, ...] | None = None
-        self._epoch, self._sequence = 0, 0  # of deletions, and of rows, up to which memory follows the file
-        self._rows, self._trusted, self._lengths = 0, 0, {"raw": 1.0, "masked": 1.0}
-        self._catalog.require("index", "6", SCHEMA)
+        self._rows, self._trusted, self._lengths = 0, 1, {"raw": 1.0, "masked": 1.0}
+        self._catalog.require("index", "6", tables.SCHEMA)
 
     # ---- questions ----
 
     def candidates(
-        self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = LIMIT
+        self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = base.LIMIT
     ) -> list[Candidate]:
-        """The rows nearest by words, by masked words and by cosine; see `ExperienceIndex`."""
-        self.refresh()
+        self._refresh()
         filter = filter or Filter()
         asked = {"raw": list(request.words), "masked": masked_words(request)}
-        counts = {column: self._counts("trusted", column, words) for column, words in asked.items()}
         numbers: set[int] = set()
+        shares = {}
         for column, words in asked.items():
-            numbers |= set(self._by_words("trusted", column, counts[column], filter, limit))
-            if not asks_for_trusted(filter):
+            counts = self._counts("trusted", column, words)
+            shares[column] = base.Share(words, self._weights(counts), self._lengths[column])
+            numbers |= set(self._by_words("trusted", column, counts, filter, limit))
+            if not tables.asks_for_trusted(filter):
                 held = self._counts("held", column, words)
                 numbers |= set(self._by_words("held", column, held, filter, limit))
+        cosines: dict[int, float] = {}
         if vector is not None:
             numbers |= set(self._by_vector(vector, filter, limit))
-        cosines = {} if vector is None else self._cosines(vector, numbers)
-        shares = {name: Share(words, self._weights(counts[name]), self._lengths[name]) for name, words in asked.items()}
-        found = [
-            Candidate(
-                row,
-                shares["raw"].of(row.request.words),
-                shares["masked"].of(masked_words(row.request)),
-                cosines.get(number),
-            )
-            for number, row in self._load(sorted(numbers)).items()
-        ]
-        return sorted(found, key=lambda one: (-max(one.words, one.masked, one.cosine or 0.0), one.row.id))
+            cosines = self._cosines(vector, numbers)
+        found = []
+        for number, row in self._load(numbers).items():
+            raw, masked = shares["raw"].of(row.request.words), shares["masked"].of(masked_words(row.request))
+            found.append(Candidate(row, raw, masked, cosines.get(number)))
+        return sorted(found, key=lambda one: one.order)
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
     ) -> list[Row]:
-        """The rows of some ids, of a task, of a filter, by id."""
-        self.refresh()
+        self._refresh()
         filter = filter or Filter()
-        where, given = sql_where(filter if ids is None else replace(filter, only=frozenset(ids)))
+        where, given = tables.sql_where(filter if ids is None else replace(filter, only=frozenset(ids)))
         if task_key is not None:
             where, given = f"{where} AND task_key = ?", [*given, task_key]
-        numbers = self._catalog.read(f"SELECT number FROM row WHERE {where} ORDER BY id", given)
-        return list(self._load([number for (number,) in numbers]).values())
+        found = self._catalog.read(f"SELECT data FROM row WHERE {where} ORDER BY id", given)
+        return [base.row_from_json(data) for (data,) in found]
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
-        """The weight of each word among the trusted tasks: no flood of others changes a score."""
-        self.refresh()
+        self._refresh()
         return self._weights(self._counts("trusted", "raw", words))
 
     def count(self, filter: Filter | None = None) -> int:
-        """How many rows pass a filter."""
-        self.refresh()
-        where, given = sql_where(filter or Filter())
+        self._refresh()
+        where, given = tables.sql_where(filter or Filter())
         return int(self._catalog.read(f"SELECT count(*) FROM row WHERE {where}", given)[0][0])
 
     def _counts(self, table: str, column: str, words: Iterable[str]) -> dict[str, int]:
         """In how many texts each word stands."""
-        ask = f"SELECT term, doc FROM {table}_word WHERE term IN (SELECT value FROM json_each(?)) AND col = ?"
+        ask = f"SELECT term, doc FROM {table}_word WHERE term {_AMONG} AND col = ?"
         return dict.fromkeys(words, 0) | dict(self._catalog.read(ask, (json.dumps(sorted(set(words))), column)))
 
     def _weights(self, counts: Mapping[str, int]) -> dict[str, float]:
-        texts = max(self._trusted, 1)
-        return {word: math.log(1 + (max(texts - n, 0) + 0.5) / (n + 0.5)) for word, n in counts.items()}
+        return {word: math.log(1 + (max(self._trusted - n, 0) + 0.5) / (n + 0.5)) for word, n in counts.items()}
 
     def _by_words(self, table: str, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
-        match = match_of(column, counts)
+        match = tables.match_of(column, counts)
         if not match:
             return []
-        where, given = sql_where(filter)
-        ask = NEAREST.format(table=table, places=PLACES, where=where)
-
-        def nearest(k: int) -> list[int]:
-            return [number for (number,) in self._catalog.read(ask, (match, *given, k))]
-
-        return self._of_many_tasks(nearest, limit)
+        where, given = tables.sql_where(filter)
+        ask = tables.NEAREST.format(table=table, places=tables.PLACES, where=where)
+        return self._of_many_tasks(lambda k: self._numbers(ask, (match, *given, k)), limit)
 
     def _by_vector(self, vector: Vector, filter: Filter, limit: int) -> list[int]:
         with self._lock:
-            index = self._vectors.of(self._embedder().name, self._epoch, self._sequence)
-            if index is None or not len(index):
+            length = self._vectors.follow(self._embedder().name)
+            if length is None:
                 return []
-            if len(vector) != index.dim:
-                raise another_length(self._embedder().name, len(vector), index.dim)
+            base.expect_length(self._embedder().name, len(vector), length)
             allowed = self._mask(filter)
 
             def nearest(k: int) -> list[int]:
-                numbers: list[int] = index.nearest(vector, allowed, k).tolist()
+                numbers = self._vectors.nearest(vector, allowed, k)
                 if len(numbers) > k:  # those of a quantizer
                     cosine = self._cosines(vector, numbers)
                     numbers = sorted(cosine, key=lambda number: -cosine[number])[:k]
@@ -179,11 +134,10 @@ class SqliteIndex:
     def _mask(self, filter: Filter) -> NDArray[np.bool_]:
         """Which numbers pass a filter; kept until something changes, for agents ask with few filters."""
         if filter not in self._allowed:
-            where, given = sql_where(filter)
-            numbers = [number for (number,) in self._catalog.read(f"SELECT number FROM row WHERE {where}", given)]
-            mask = np.zeros(max(numbers, default=0) + 1, bool)
-            mask[numbers] = True
-            self._allowed[filter] = mask
+            where, given = tables.sql_where(filter)
+            numbers = self._numbers(f"SELECT number FROM row WHERE {where}", given)
+            self._allowed[filter] = np.zeros(max(numbers, default=0) + 1, bool)
+            self._allowed[filter][numbers] = True
         return self._allowed[filter]
 
     def _of_many_tasks(self, nearest: Callable[[int], list[int]], limit: int) -> list[int]:
@@ -192,12 +146,12 @@ class SqliteIndex:
         while True:
             near = nearest(k)
             found = self._few_of_each_task(near)[:limit]
-            if len(found) == limit or len(near) < k or k >= CROWD:
+            if len(found) == limit or len(near) < k or k >= base.CROWD:
                 return found
             k *= 8
 
     def _few_of_each_task(self, numbers: list[int]) -> list[int]:
-        ask = "SELECT number, task_key, success, session FROM row WHERE number IN (SELECT value FROM json_each(?))"
+        ask = f"SELECT number, task_key, success, session FROM row WHERE number {_AMONG}"
         there = {number: known for number, *known in self._catalog.read(ask, (json.dumps(numbers),))}
         runs: Counter[Any] = Counter()
         sessions: Counter[str] = Counter()
@@ -206,85 +160,55 @@ class SqliteIndex:
             key, success, session = there[number]
             runs[key, success] += 1
             sessions[session] += bool(session)
-            if runs[key, success] <= SAME_TASK and sessions[session] <= SAME_SESSION:
+            if runs[key, success] <= base.SAME_TASK and sessions[session] <= base.SAME_SESSION:
                 found.append(number)
         return found
 
     def _cosines(self, vector: Vector, numbers: Collection[int]) -> dict[int, float]:
-        ask = """SELECT number, vector.data FROM row JOIN vector USING (text_key)
-            WHERE embedder = ? AND length(vector.data) = ? AND number IN (SELECT value FROM json_each(?))"""
-        given = (self._embedder().name, 2 * len(vector), json.dumps(sorted(numbers)))
-        found = self._catalog.read(ask, given)
+        ask = f"""SELECT number, vector.data FROM row JOIN vector USING (text_key)
+            WHERE embedder = ? AND length(vector.data) = ? AND number {_AMONG}"""
+        found = self._catalog.read(ask, (self._embedder().name, 2 * len(vector), json.dumps(sorted(numbers))))
         if not found:
             return {}
         cosines = unpacked([data for _, data in found]) @ np.asarray(vector, np.float32)
         return dict(zip((number for number, _ in found), cosines.tolist(), strict=True))
 
-    def _load(self, numbers: Sequence[int]) -> dict[int, Row]:
-        """Rows by number, in this order; those asked for lately are still in memory."""
-        missing = [number for number in numbers if number not in self._kept_rows]
-        ask = "SELECT number, data FROM row WHERE number IN (SELECT value FROM json_each(?))"
-        for number, data in self._catalog.read(ask, (json.dumps(missing),)) if missing else ():
-            self._kept_rows[number] = row_from_json(data)
-        found = {number: row for number in numbers if (row := self._kept_rows.get(number)) is not None}
-        if len(self._kept_rows) > KEPT_ROWS:
-            self._kept_rows = {}
-        return found
+    def _load(self, numbers: Collection[int]) -> dict[int, Row]:
+        found = self._catalog.read(f"SELECT number, data FROM row WHERE number {_AMONG}", (json.dumps([*numbers]),))
+        return {number: base.row_from_json(data) for number, data in found}
+
+    def _numbers(self, ask: str, given: Iterable[Any]) -> list[int]:
+        return [number for (number,) in self._catalog.read(ask, given)]
 
     # ---- small values that cost a request ----
 
     def kept(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
-        """What was kept for these keys, as far as it is there."""
-        ask = "SELECT key, data FROM kept WHERE kind = ? AND key IN (SELECT value FROM json_each(?))"
+        ask = f"SELECT key, data FROM kept WHERE kind = ? AND key {_AMONG}"
         return dict(self._catalog.read(ask, (kind, json.dumps(sorted(set(keys))))))
 
     def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
-        """Keep small values; they are erased with the record that `owner` names."""
         rows = [(kind, key, owner, data) for key, data in values.items()]
-        self._catalog.run(
-            lambda db: db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", rows), write=True
-        )
+        self._write(lambda db: db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", rows))
 
     # ---- following the store ----
 
-    def refresh(self) -> None:
-        """Take in what the store has committed since, whoever did; costs microseconds when nothing has changed."""
-        change = self._store.change()
-        if self._seen == (change, self._catalog.version()):
-            return
-        with self._lock:
-            taken = int(self._catalog.meta("row change") or 0)
-            if taken < change:
-                self._follow(taken, change)
-            self._forget_what_changed()
-            self._seen = change, self._catalog.version()
-
     def sync(self, progress: Progress | None = None, *, thorough: bool = False) -> IndexReport:
-        """Bring rows and vectors in line with the store. With `thorough` every file is looked at, and
-        `vectors.faiss` is written; else when it lacks many. Raises `ServiceError` when the embedder cannot answer.
-        """
         started, embedder = time.perf_counter(), self._embedder()
         before = replace(embedder.spending)
         if thorough:
             self._store.look_everywhere()
-        self.refresh()
+        self._refresh()
         try:
             embedded, cached = self._embed_missing(embedder, progress)
         finally:
             self._erase()
-        with self._lock:
-            self._vectors.write(embedder.name, self._epoch, self._sequence, 1 if thorough else NEWER)
+        with self._lock:  # the file of vectors is written where it lacks many
+            self._vectors.write(embedder.name, 1 if thorough else NEWER)
         if thorough:
             self._catalog.tidy()
-        spent = embedder.spending
-        return IndexReport(
-            records=self._rows,
-            embedded=embedded,
-            cached=cached,
-            requests=spent.requests - before.requests,
-            cost=spent.cost - before.cost,
-            seconds=time.perf_counter() - started,
-        )
+        spent, seconds = embedder.spending, time.perf_counter() - started
+        requests, cost = spent.requests - before.requests, spent.cost - before.cost
+        return IndexReport(self._rows, embedded, cached, requests, cost, seconds)
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
         """Look at every file, take on the embedder in use, and make again what is not whole. What is whole stays, and
@@ -295,71 +219,68 @@ class SqliteIndex:
             if self._catalog.check():
                 self._catalog.drop()
             elif self._faults():
-                self._catalog.run(forget_rows, write=True)
-            self._forget_other_lengths(embedder)
+                self._write(tables.forget_rows)
+            kept = self._length_kept(embedder.name)
+            if kept is not None and kept != base.length_of(embedder):
+                self._write(lambda db: db.execute("DELETE FROM vector WHERE embedder = ?", (embedder.name,)))
+                self._catalog.unmark(f"embedded by {embedder.name}")
+                self._vectors.delete()
+            self._write(lambda db: tables.mark(db, embedder=embedder.name))
             self._vectors.forget()
             self._seen = None
         return self.sync(progress, thorough=True)
 
-    def _forget_other_lengths(self, embedder: Embedder) -> None:
-        """Drop vectors of another length than the embedder gives; one that does not say it is asked for one vector."""
-        kept = self._length_kept(embedder.name)
-        if kept is not None and kept != (embedder.dim or len(embedder.embed([PROBE])[0])):
-            drop = "DELETE FROM vector WHERE embedder = ?"
-            self._catalog.run(lambda db: db.execute(drop, (embedder.name,)), write=True)
-            self._catalog.unmark(f"embedded by {embedder.name}")
-            self._vectors.delete()
-        self._catalog.run(lambda db: mark(db, "embedder", embedder.name), write=True)
-
-    def _length_kept(self, embedder: str) -> int | None:
-        """The length of the vectors of an embedder that are there."""
-        ask = "SELECT length(data) / 2 FROM vector WHERE embedder = ? LIMIT 1"
-        return next((dim for (dim,) in self._catalog.read(ask, (embedder,))), None)
-
     def missing(self) -> list[str]:
-        """The texts that have no vector of the embedder in use yet."""
-        self.refresh()
-        return [embedded_text(row) for row in self._load(self._without_vector()).values()]
+        self._refresh()
+        return [row.to_embed for row in self._load(self._without_vector()).values()]
 
     def embedder_name(self) -> str | None:
-        """The embedder whose vectors were written last; None as long as there are none."""
         name: str | None = self._catalog.meta("embedder")
         return name
 
     def check(self) -> list[str]:
-        """What is wrong with the index, in words."""
         wrong = self._catalog.check()
         return [f"{self._catalog.path}: {wrong}"] if wrong else self._faults()
+
+    def close(self) -> None:
+        with self._lock:
+            self._vectors.forget()
+            self._seen, self._allowed = None, {}
 
     def _faults(self) -> list[str]:
         """What does not fit together in a file that SQLite can read."""
         problems = []
-        if lost := self._rows_astray():
-            problems.append(f"{lost} rows are not those of the records")
-        try:
-            for table in TABLES:
-                self._catalog.read(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
-        except StorageError as error:
-            problems.append(str(error))
-        return [*problems, *self._vectors.faults()]
-
-    def _rows_astray(self) -> int:
-        """How many rows are not those of the records, at each of a few looks: a writer is soon done with its own."""
-        for _ in range(_LOOKS):
-            self.refresh()
-            (lost,) = self._catalog.read(
-                "SELECT count(*) FROM record LEFT JOIN row USING (number) WHERE live != (row.number IS NOT NULL)"
-            )[0]
+        astray = "SELECT count(*) FROM record LEFT JOIN row USING (number) WHERE live != (row.number IS NOT NULL)"
+        lost = 0
+        for _ in range(_LOOKS):  # a writer is soon done with its own
+            self._refresh()
+            ((lost,),) = self._catalog.read(astray)
             if not lost:
                 break
             time.sleep(_BETWEEN_LOOKS)
-        return int(lost)
+        if lost:
+            problems.append(f"{lost} rows are not those of the records")
+        try:
+            for table in tables.TABLES:
+                self._catalog.read(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
+        except StorageError as error:
+            problems.append(str(error))
+        return problems if self._vectors.is_whole() else [*problems, "the file of vectors is not the one written"]
 
-    def close(self) -> None:
-        """Let go of what is in memory."""
+    def _refresh(self) -> None:
+        """Take in what the store has committed since, whoever did; costs microseconds when nothing has changed."""
+        change = self._store.change()
+        if self._seen == (change, self._catalog.version()):
+            return
         with self._lock:
-            self._vectors.forget()
-            self._seen, self._kept_rows, self._allowed = None, {}, {}
+            taken = int(self._catalog.meta("row change") or 0)
+            if taken < change:
+                self._follow(taken, change)
+            self._allowed = {}
+            self._rows, trusted, raw, masked = self._catalog.read("SELECT * FROM total")[0]
+            self._trusted = max(trusted, 1)
+            self._lengths = {"raw": (raw or 1) / self._trusted, "masked": (masked or 1) / self._trusted}
+            self._seen = change, self._catalog.version()
 
     def _follow(self, taken: int, change: int) -> None:
         """Make the rows of the records that changed after one change."""
@@ -370,62 +291,49 @@ class SqliteIndex:
             window = waiting[start : start + WINDOW]
             records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
             made_all = made_all and len(records) == len(window)  # else what cannot be read now is tried again
-            rows = [(number, made, row_of(records[id])) for number, id, made in window if id in records]
-            vectors = self._embedded_at_once([embedded_text(row) for _, _, row in rows])
-            up_to = change if made_all and start + WINDOW >= len(waiting) else None
-            self._write(taken, rows, vectors, up_to)
+            rows = [(number, made, base.row_of(records[id])) for number, id, made in window if id in records]
+            vectors = self._embedded_at_once([row.to_embed for _, _, row in rows])
+            marks = {"row change": change} if made_all and start + WINDOW >= len(waiting) else {}
+            self._write(_put, taken, rows, vectors, marks)
 
-    def _write(
-        self, taken: int, rows: Sequence[tuple[int, int, Row]], vectors: Mapping[str, bytes], up_to: int | None
-    ) -> None:
-        """Write rows and vectors in one transaction; `up_to` is the change that all of it reaches."""
-        name = self._embedder().name if vectors else ""
-
-        def act(db: sqlite3.Connection) -> None:
-            drop_dead(db, taken)
-            put(db, rows)
-            if vectors:
-                put_vectors(db, name, vectors)
-            if up_to is not None:
-                mark(db, "row change", up_to)
-
-        self._catalog.run(act, write=True)
-
-    def _embedded_at_once(self, texts: Iterable[str]) -> dict[str, bytes]:
-        """The vectors of new records by the key of their text, where no service is asked for them. What cannot be
-        embedded now waits for `sync`, which says why."""
+    def _embedded_at_once(self, texts: Iterable[str]) -> tuple[str, dict[str, bytes]]:
+        """The embedder and the vectors of new records by the key of their text, where no service is asked for them.
+        What cannot be embedded now waits for `sync`, which says why.
+        """
         with suppress(ServiceError, DataError):
             embedder = self._embedder()
             if not isinstance(embedder, EmbedsPieces):
-                ask = "SELECT text_key FROM vector WHERE embedder = ? AND text_key IN (SELECT value FROM json_each(?))"
                 new = {text_key(text): text for text in texts}
-                for (key,) in self._catalog.read(ask, (embedder.name, json.dumps(list(new)))):
+                ask = f"SELECT text_key FROM vector WHERE embedder = ? AND text_key {_AMONG}"
+                for (key,) in self._catalog.read(ask, (embedder.name, json.dumps([*new]))):
                     del new[key]
-                return self._packed(embedder, list(new), embedder.embed(list(new.values()))) if new else {}
-        return {}
+                return embedder.name, self._packed(embedder, [*new], embedder.embed([*new.values()])) if new else {}
+        return "", {}
 
     def _packed(self, embedder: Embedder, keys: Sequence[str], vectors: Vectors) -> dict[str, bytes]:
         """Vectors as they are kept. Raises `DataError` when those that are kept have another length."""
-        kept = self._length_kept(embedder.name)
-        if kept not in (None, vectors.shape[1]):
-            raise another_length(embedder.name, vectors.shape[1], kept or 0)
+        base.expect_length(embedder.name, vectors.shape[1], self._length_kept(embedder.name))
         return {key: packed(vector) for key, vector in zip(keys, vectors, strict=True)}
 
+    def _length_kept(self, embedder: str) -> int | None:
+        """The length of the vectors of an embedder that are there."""
+        found = self._numbers("SELECT length(data) / 2 FROM vector WHERE embedder = ? LIMIT 1", (embedder,))
+        return found[0] if found else None
+
     def _embed_missing(self, embedder: Embedder, progress: Progress | None) -> tuple[int, int]:
-        up_to = self._sequence  # what others write meanwhile is looked at by the next
+        """Embed what has no vector; returns how many texts, and how many rows had theirs."""
+        up_to = int(self._catalog.meta("sequence") or 0)  # what others write meanwhile is looked at by the next
         waiting = self._without_vector()
-        texts = {text_key(text): text for text in map(embedded_text, self._load(waiting).values())}
-        keys, done = list(texts), 0
-        for piece, found in _pieces(embedder, list(texts.values())):  # each is kept as soon as it is there
-            vectors = self._packed(embedder, keys[piece], found)
-            self._catalog.run(lambda db, vectors=vectors: put_vectors(db, embedder.name, vectors), write=True)  # type: ignore[misc]
-            done += len(vectors)
+        texts = {text_key(row.to_embed): row.to_embed for row in self._load(waiting).values()}
+        keys, done = [*texts], 0
+        for piece, found in _pieces(embedder, [*texts.values()]):  # each is kept as soon as it is there
+            self._write(tables.put_vectors, embedder.name, self._packed(embedder, keys[piece], found))
+            done += len(found)
             if progress is not None:
                 progress("embedded", done, len(texts))
-        if texts:
-            self._forget_what_changed()
-        if texts or up_to - int(self._catalog.meta(f"embedded by {embedder.name}") or 0) > WINDOW:
-            self._catalog.run(lambda db: mark(db, f"embedded by {embedder.name}", up_to), write=True)
+        seen = f"embedded by {embedder.name}"
+        if texts or up_to - int(self._catalog.meta(seen) or 0) > WINDOW:
+            self._write(lambda db: tables.mark(db, **{seen: up_to}))
         return len(texts), self._rows - len(waiting)
 
     def _without_vector(self) -> list[int]:
@@ -433,22 +341,7 @@ class SqliteIndex:
         name = self._embedder().name
         ask = """SELECT number FROM row LEFT JOIN vector ON vector.text_key = row.text_key
             AND embedder = ? WHERE sequence > ? AND vector.text_key IS NULL ORDER BY sequence"""
-        given = name, int(self._catalog.meta(f"embedded by {name}") or 0)
-        return [number for (number,) in self._catalog.read(ask, given)]
-
-    def _forget_what_changed(self) -> None:
-        """Take rows out of memory that others or we have written, and learn how many there are."""
-        with self._lock:
-            epoch, sequence = int(self._catalog.meta("epoch") or 0), int(self._catalog.meta("sequence") or 0)
-            if epoch != self._epoch:
-                self._kept_rows = {}
-            if self._kept_rows:
-                for (number,) in self._catalog.read("SELECT number FROM row WHERE sequence > ?", (self._sequence,)):
-                    self._kept_rows.pop(number, None)
-            self._epoch, self._sequence, self._allowed = epoch, sequence, {}
-            self._rows, self._trusted, raw, masked = self._catalog.read("SELECT * FROM total")[0]
-            texts = max(self._trusted, 1)
-            self._lengths = {"raw": (raw or 1) / texts, "masked": (masked or 1) / texts}
+        return self._numbers(ask, (name, int(self._catalog.meta(f"embedded by {name}") or 0)))
 
     def _erase(self) -> None:
         """After records went: no byte of their words and vectors stays in the files."""
@@ -456,9 +349,28 @@ class SqliteIndex:
             return
         with self._lock:
             self._vectors.delete()
-            self._catalog.run(erase_what_is_unused, write=True)
+            self._write(tables.erase_what_is_unused)
             self._catalog.shrink()
             self._catalog.unmark("to erase")
+
+    def _write(self, act: Callable[..., object], *given: Any) -> None:
+        """Do something with the connection, in one transaction."""
+        self._catalog.run(lambda db: act(db, *given), write=True)
+
+
+def _put(
+    db: sqlite3.Connection,
+    taken: int,
+    rows: Sequence[tuple[int, int, Row]],
+    vectors: tuple[str, Mapping[str, bytes]],
+    marks: Mapping[str, int],
+) -> None:
+    """Write what came after a change: rows that are gone, rows and vectors that are new, and up to where that is."""
+    tables.drop_dead(db, taken)
+    tables.put(db, rows)
+    if vectors[1]:
+        tables.put_vectors(db, *vectors)
+    tables.mark(db, **marks)
 
 
 def _pieces(embedder: Embedder, texts: list[str]) -> Iterator[tuple[slice, Vectors]]:

@@ -5,20 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from itertools import combinations
 from typing import Any
 
-from ufo_experience.index.base import (
-    RAREST,
-    Filter,
-    Row,
-    application_of,
-    embedded_text,
-    env_of,
-    masked_words,
-    row_as_json,
-)
+from ufo_experience.index.base import RAREST, Filter, Row, application_of, env_of, masked_words, text_key
 from ufo_experience.schema import Trust
 
 PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
@@ -67,15 +57,13 @@ def match_of(column: str, counts: Mapping[str, int]) -> str:
     """What FTS5 is asked for: the rarest words, and pairs of the next ones, which are too common by themselves."""
     rarest = sorted((word for word, count in counts.items() if count), key=lambda word: (counts[word], word))[:RAREST]
     alone: list[str] = []
+    common: list[str] = []
     matches = 0
     for word in rarest:
         matches += counts[word]
-        if matches <= MATCHES:
-            alone.append(word)
-    quoted = {word: '"' + word.replace('"', '""') + '"' for word in rarest}
-    common = [quoted[word] for word in rarest if word not in alone]
+        (alone if matches <= MATCHES else common).append('"' + word.replace('"', '""') + '"')
     pairs = [f"({one} AND {other})" for one, other in combinations(common, 2)] or common
-    either = " OR ".join([*(quoted[word] for word in alone), *pairs])
+    either = " OR ".join([*alone, *pairs])
     return f"{{{column}}} : ({either})" if either else ""
 
 
@@ -120,25 +108,22 @@ def put(db: sqlite3.Connection, rows: Sequence[tuple[int, int, Row]]) -> None:
             [(number * PLACES + place, " ".join(raw), " ".join(masked)) for place, (raw, masked) in enumerate(texts)],
         )
         columns = (
-            *(number, row.id, change, sequence, row_as_json(row), application_of(row.application), env_of(row.env)),
-            *(row.session, row.trust.rank, row.imported, row.success, row.task_key, text_key(embedded_text(row))),
+            *(number, row.id, change, sequence, row.to_json(), application_of(row.application), env_of(row.env)),
+            *(row.session, row.trust.rank, row.imported, row.success, row.task_key, text_key(row.to_embed)),
             *(trusted, len(texts[0][0]), len(texts[0][1])),
         )
         db.execute(f"INSERT INTO row VALUES ({', '.join('?' * len(columns))})", columns)
-    mark(db, "sequence", sequence)
+    mark(db, sequence=sequence)
 
 
 def put_vectors(db: sqlite3.Connection, embedder: str, vectors: Mapping[str, bytes]) -> None:
     """Write vectors by the key of their text; rows that have such a text get the next numbers in sequence."""
     sequence = _meta(db, "sequence")
-    db.executemany(
-        "INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", [(key, embedder, data) for key, data in vectors.items()]
-    )
-    for key in vectors:
-        sequence += 1
-        db.execute("UPDATE row SET sequence = ? WHERE text_key = ?", (sequence, key))
-    mark(db, "sequence", sequence)
-    mark(db, "embedder", embedder)
+    rows = [(key, embedder, data) for key, data in vectors.items()]
+    db.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", rows)
+    numbered = [(number, key) for number, key in enumerate(vectors, start=sequence + 1)]
+    db.executemany("UPDATE row SET sequence = ? WHERE text_key = ?", numbered)
+    mark(db, sequence=sequence + len(rows), embedder=embedder)
 
 
 def _drop(db: sqlite3.Connection, number: int) -> None:
@@ -154,8 +139,7 @@ def drop_dead(db: sqlite3.Connection, taken: int) -> None:
     for number in dead:
         _drop(db, number)
     if dead:
-        mark(db, "epoch", _meta(db, "epoch") + 1)
-        mark(db, "to erase", 1)
+        mark(db, epoch=_meta(db, "epoch") + 1, **{"to erase": 1})
 
 
 def erase_what_is_unused(db: sqlite3.Connection) -> None:
@@ -170,7 +154,7 @@ def forget_rows(db: sqlite3.Connection) -> None:
     """Drop what is made from the records; vectors and kept values, which may have cost a request, stay."""
     for statement in ROWS:
         db.execute(statement)
-    mark(db, "epoch", _meta(db, "epoch") + 1)
+    mark(db, epoch=_meta(db, "epoch") + 1)
 
 
 def _meta(db: sqlite3.Connection, name: str) -> int:
@@ -178,11 +162,6 @@ def _meta(db: sqlite3.Connection, name: str) -> int:
     return int(found[0]) if found else 0
 
 
-def mark(db: sqlite3.Connection, name: str, value: Any) -> None:
-    """Note a value under a name."""
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
-
-
-def text_key(text: str) -> str:
-    """What tells whether a vector is still of the text of its row."""
-    return sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+def mark(db: sqlite3.Connection, **values: Any) -> None:
+    """Note values under their names."""
+    db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())

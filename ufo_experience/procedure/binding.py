@@ -23,6 +23,7 @@ from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.slot_types import slot_type
 from ufo_experience.request import holds, stem
 from ufo_experience.retrieve.features import COMMON
+from ufo_experience.retrieve.tasks import is_odd
 
 _ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # what stands there belongs to one task
 _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
@@ -163,7 +164,9 @@ class Binding:
         """Give each value that is not served yet to the text that nothing else explains; the rest is fixed or open."""
         served = _matched(self._unexplained, self._values.unserved)
         self._values.served |= set(served.values())
-        all_are_served = not any(map(_may_be_a_name, self._values.unserved))
+        # A value that is the same in both requests is served by whatever served it: it makes no other item needed.
+        changed = [old for old in self._values.unserved if not self._values.is_unchanged(old)]
+        all_are_served = not any(map(_may_be_a_name, changed))
         for one in self._unexplained:
             step, fixed = self._steps[one.place], self._is_fixed(one)
             new = self._values.new_of.get(served.get(one, ""), "")
@@ -185,7 +188,8 @@ class Binding:
         if agreed.varies or (one.what == "name" and step.role in _ROWS):
             return False
         is_link = one.what == "name" and step.role == "hyperlink" and bool(self._values.all)
-        return agreed.confirmed or is_link or _LABEL.fullmatch(one.text) is not None
+        is_label = _LABEL.fullmatch(one.text) is not None or (self._values.all_stay and _is_title(one.text))
+        return agreed.confirmed or is_link or is_label
 
     def _unless_unasked(self, step: ProcedureStep) -> ProcedureStep:
         """A choice of which only the old request speaks is open, where the new one says nothing in its place."""
@@ -228,6 +232,12 @@ class Binding:
 def _telling(words: list[str]) -> list[str]:
     """Without everyday words ("I would like"), unless there are no others ("tell her")."""
     return [word for word in words if stem(word.casefold()) not in COMMON] or words
+
+
+def _is_title(text: str) -> bool:
+    """True for words of programs alone, however they are written: "Freeze Rows and Columns", but not "Tom Kent"."""
+    words = _WORDS.findall(text)
+    return bool(words) and all(word.isalpha() and not is_odd(word) for word in words if len(word) > 2)
 
 
 def _may_be_a_name(value: str) -> bool:

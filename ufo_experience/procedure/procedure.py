@@ -20,17 +20,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.binding import Binding
 from ufo_experience.procedure.pairing import stems_of
 from ufo_experience.procedure.render import is_name, prose, quoted, step_line, tip_line, word
-from ufo_experience.procedure.runs import agreed_of, is_same_way, parting
+from ufo_experience.procedure.runs import agreed_of, is_same_task, is_same_way, parting
 from ufo_experience.procedure.steps import NAMED, ProcedureStep, read_steps
 from ufo_experience.procedure.values import Values, replaced
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.request import Request, find_whole, holds
+from ufo_experience.request import Request, find_whole, holds, says_something
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.agreement import constants_of
 from ufo_experience.trust.labels import is_label
@@ -72,7 +72,7 @@ class Procedure:
 
     @classmethod
     def of(cls, experiences: Iterable[Experience], request: Request | str) -> Procedure:
-        """The way of the first of some runs of one task, with the others as evidence, bound to a request.
+        """The way of the first of some runs, with the others of its task as evidence, bound to a request.
 
         Raises:
             UsageError: there is no run.
@@ -81,7 +81,8 @@ class Procedure:
         if not runs:
             raise UsageError("a procedure is made of at least one run")
         run, new = runs[0], Request.parse(request) if isinstance(request, str) else request
-        others = [one for one in runs[1:] if one.id != run.id]
+        known = {one.id: one for one in runs if one.id != run.id}
+        others = [one for one in known.values() if is_same_task(run, one)]
         same = [one for one in others if one.outcome.success == run.outcome.success and is_same_way(run, one)]
         failed = [one for one in others if run.outcome.success and one.outcome.success is False]
         approved, recorded = run.trust is Trust.APPROVED, read_steps(run)
@@ -184,7 +185,7 @@ def _shown(step: ProcedureStep, request: Request, *, approved: bool) -> Procedur
 
 
 def _learned_for(values: Values, *, approved: bool) -> str:
-    """What a way was learned for: its first sentence, with the kind of each value that the new task does not name."""
+    """What a way was learned for: the sentence that asks, with the kinds of values that the new task does not name."""
     text, new = values.old.text, values.new.text
     spans = [(one.start, one.end, one.kind) for one in values.old.values if not holds(new, one.text)]
     for said in values.new_of:
@@ -192,11 +193,20 @@ def _learned_for(values: Values, *, approved: bool) -> str:
         end = at + len(said)
         if at >= 0 and not holds(new, said) and not any(start < end and at < stop for start, stop, _ in spans):
             spans.append((at, end, "value"))
+    first, last = (0, len(text)) if approved else _asking_sentence(values.old)
     for start, end, kind in sorted(spans, reverse=True):
-        text = f"{text[:start]}[{kind}]{text[end:]}"
-    if approved:
-        return text[:_LONGEST_TASK]
-    return next((one for one in _SENTENCE.split(text) if one.strip()), "")[:_LONGEST_TASK].strip(" .。")
+        if first <= start and end <= last:
+            text, last = f"{text[:start]}[{kind}]{text[end:]}", last + len(kind) + 2 - (end - start)
+    return text[first:last][:_LONGEST_TASK].strip(" .。\n")
+
+
+def _asking_sentence(request: Request) -> tuple[int, int]:
+    """Where the sentence that asks begins and ends; of a request in which none asks for anything, the first."""
+    ends = [match.start() for match in _SENTENCE.finditer(request.text)]
+    asks = max(request.text.find(request.asks), 0)
+    sentences = [(start, end) for start, end in pairwise([0, *ends, len(request.text)]) if end > start]
+    asking = next(((start, end) for start, end in sentences if end > asks), (0, len(request.text)))
+    return asking if says_something(request.text[slice(*asking)]) else sentences[0]
 
 
 def _end(run: Experience, values: Values, steps: Sequence[ProcedureStep]) -> str:
@@ -204,7 +214,7 @@ def _end(run: Experience, values: Values, steps: Sequence[ProcedureStep]) -> str
     done = [step for step in run.action.steps if step.ok]
     if not done or run.outcome.success is not True:
         return ""
-    said = next((text for text in (done[-1].result, done[-1].observation) if not _OK.fullmatch(text.strip())), "")
+    said = "" if _OK.fullmatch(done[-1].result.strip()) else done[-1].result
     labels = " ".join(step.name for step in steps)
     return _readable_or_empty(replaced(_SENTENCE.split(said)[0].strip(), values.new_of), values.new, labels)
 

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ufo_experience.actions import plain
 from ufo_experience.procedure.cleaning import clean, inert
 from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.trust.labels import is_label
@@ -24,6 +25,7 @@ OPEN = "…"  # stands for a value that the task does not give
 YOURS = "you decide: "  # and this says what it is
 VERBS = {"type": "type", "select": "choose", "keys": "press", "switch": "switch to", "open": "open"}
 _LONGEST = 120  # characters of a name or value
+_HOW_FAST = ("duration", "interval", "clicks")  # of the hand, and how far a wheel turns: the screen tells
 _SMALL = 10  # numbers up to it count clicks or tabs; a larger one is the run's own
 _PLAIN = re.compile(r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}\??")
 _as_json = json.JSONEncoder(ensure_ascii=False).encode
@@ -84,6 +86,8 @@ def ahead_text(task: str, steps: Iterable[ProcedureStep], notes: Iterable[str]) 
 
 
 def _verb(step: ProcedureStep) -> str:
+    if plain(step.action) == "scroll" and (turns := step.parameters.get("clicks")):
+        return "scroll-down" if str(turns).startswith("-") else "scroll-up"
     if step.kind == "other":
         return re.sub(r"[^\w.:/-]+", "_", clean(step.action, 60)) or "act"
     checked = step.around.checked if step.around and step.role == "checkbox" else None
@@ -108,13 +112,14 @@ def _what(step: ProcedureStep) -> str:
     elif step.after and several:
         where = f" after {quoted(step.after)}"
     if not step.name or not step.readable:
-        return f"a {kind or 'control'}{where}"
+        return f"{'an' if kind[:1] in tuple('aeiou') else 'a'} {kind or 'control'}{where}"
     return f"{quoted(step.name)}{f' ({kind})' if kind else ''}{where}"
 
 
 def _more(parameters: Mapping[str, Any]) -> str:
     """What is given to another action: switches and small numbers."""
-    shown = {key: one for key, one in parameters.items() if isinstance(one, (int, float)) and abs(one) <= _SMALL}
+    told = {key: one for key, one in parameters.items() if key not in _HOW_FAST and isinstance(one, (int, float))}
+    shown = {key: one for key, one in told.items() if abs(one) <= _SMALL}
     return " ".join(f"{re.sub(chr(92) + 'W+', '_', key)}={_as_json(value)}" for key, value in shown.items())
 
 
@@ -124,7 +129,7 @@ def _value(text: str) -> str:
 
 def is_name(application: str) -> bool:
     """True for the name of an application that may be shown: a title of a window may hold anything."""
-    return is_label(re.sub(r"(?i)\.exe$", "", application))
+    return is_label(re.sub(r"(?i)\.exe$", "", application).replace("_", " "))
 
 
 def quoted(text: str, limit: int = _LONGEST) -> str:

@@ -23,6 +23,7 @@ TEXT_KEYS = ("text", "value", "option", "keys")
 STAYS = ("type", "select")  # after these the screen is the same, but for a value
 NAMED = ("click", "type", "select")  # what cannot be done without knowing the control
 _APPLICATION_KEYS = ("text", "app_name", "application", "application_name", "name", "app", "window")
+_FIELDS = frozenset("edit combobox spinner field cell area".split())  # a click there puts the caret there
 _LOCATORS = frozenset(
     "id name label index control controlname controltext controllabel controlid target selector element".split()
 )
@@ -119,7 +120,8 @@ class ProcedureStep:
     @property
     def text(self) -> str:
         """What is typed, chosen or pressed; "" when nothing is."""
-        return next((str(self.parameters[key]) for key in TEXT_KEYS if key in self.parameters), "")
+        said = next((self.parameters[key] for key in TEXT_KEYS if key in self.parameters), "")
+        return "+".join(map(str, said)) if isinstance(said, (list, tuple)) else str(said)
 
     @property
     def verb(self) -> str:
@@ -163,8 +165,16 @@ def read_steps(run: Experience) -> list[ProcedureStep]:
         filled = steps[-1].name if steps and steps[-1].kind in STAYS else ""
         asks = asks_first(step, done[: number - 1]) and not _opens_menu(done[number - 1 : number + 1])
         seen = _looked_up(step.seen, done) if step.seen else None
-        steps.append(replace(read_step(number, step), ask_first=asks, after=filled, seen=seen))
+        one = replace(read_step(number, step), ask_first=asks, after=filled, seen=seen)
+        steps.append(_where_the_caret_is(one, steps))
     return steps
+
+
+def _where_the_caret_is(step: ProcedureStep, before: Sequence[ProcedureStep]) -> ProcedureStep:
+    """A step that types into no control in particular types into the field that was clicked last."""
+    last = next((one for one in reversed(before) if one.kind != "keys"), step)
+    into = step.kind == "type" and step.target is None and last.verb == "click" and last.role in _FIELDS
+    return replace(step, target=last.target) if into else step
 
 
 def read_step(number: int, step: Step) -> ProcedureStep:
@@ -176,7 +186,7 @@ def read_step(number: int, step: Step) -> ProcedureStep:
         name = next((str(kept[key]) for key in _APPLICATION_KEYS if kept.get(key)), "")
     if not name and kind in NAMED:  # the one name a thought quotes, in any language: `click the "Save" button`
         quoted = {found.strip() for found in _QUOTED_NAME.findall(step.observation)}
-        name = quoted.pop() if len(quoted) == 1 else ""
+        name = quoted.pop() if len(quoted) == 1 and quoted.isdisjoint(texts_of(step.parameters)) else ""
     in_row = bool(control.within) and is_fixed(role_of(control.type))  # a box without a name, told by its row
     target = Target(name, control.type or "", control.within) if name or in_row else None
     return ProcedureStep(

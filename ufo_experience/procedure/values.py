@@ -45,6 +45,16 @@ class Values:
         return [value for value in self.all if value not in self.served]
 
     @cached_property
+    def all_stay(self) -> bool:
+        """True where the new request asks for the very same: it has each value of the old one, and says no more."""
+        pairing = self.pairing
+        return pairing.alike and not (pairing.added or pairing.words) and all(map(self.is_unchanged, self.all))
+
+    def is_unchanged(self, value: str) -> bool:
+        """True for an old value that the new request says, too, in the same place."""
+        return self.new_of.get(value, "").casefold() == value
+
+    @cached_property
     def template(self) -> frozenset[str]:
         """The stems of what both requests say beside their values, and of the application's name.
 
@@ -126,11 +136,11 @@ class Values:
 
     def _now(self, said: str) -> str | None:
         """What stands for words of the old request: they are values, or so many words of a value of as many."""
-        held = [old for old in self.all if holds(said, old)]
-        self.served |= set(held)
-        known = {old: self.new_of[old] for old in held if old in self.new_of}
-        if known and not replaced(said, dict.fromkeys(known, "")).strip():
-            return replaced(said, known)
+        held = {old: new for old, new in self.new_of.items() if holds(said, old)}
+        self.served |= {said.casefold()}.intersection(self.all)
+        if held and not replaced(said, dict.fromkeys(held, "")).strip():
+            self.served |= held.keys()
+            return replaced(said, held)
         for old, new in self.new_of.items():
             parts, now, at = old.split(), new.split(), find_whole(said.casefold(), old)
             if at >= 0 and len(parts) == len(now):

@@ -98,7 +98,7 @@ class Blackboard:
         return [step.get(TRAJECTORY_VALUE, step) for step in found]
 
     def add_image(self, screenshot_path: StrPath = "", metadata: Mapping[str, Any] | None = None) -> None:
-        """Add a screenshot: its path, its metadata (or what is under `metadata` in it), and the picture as a data URL.
+        """Add a screenshot with what is under `metadata` in the metadata, or all of it.
 
         Raises DataError: no such file, not a PNG, JPEG, GIF, WebP or BMP image, or larger than 20 MB.
         """
@@ -120,32 +120,35 @@ class Blackboard:
     # ---- key-values
 
     def add_key_value(self, key: str, value: Any) -> None:
-        """Put `value` at `key`, such as `devices/windows/ready`; what was there is replaced.
-
-        Raises UsageError: the key is malformed, or would lie below a value that is not a dict.
-        """
+        """Put `value` at `key`, such as `devices/windows/ready`. Raises UsageError: the key lies below a value."""
         self._put(key, value, "add_key_value")
 
     def get_value(self, key: str, default: Any = None) -> Any:
         """Give the value at `key`, a dict of all that is below it if there is, or `default`."""
+        *parents, name = _parts(key)
         with self.lock:
-            found = _find(self._values, _parts(key))
-            return default if found is _ABSENT else _copied(found)
+            return _copied(_level(self._values, parents).get(name, default))
 
     def update_value(self, key: str, value: Any) -> None:
         """Replace the value at `key`. Raises UsageError when there is none, or as `add_key_value`."""
+        *parents, name = _parts(key)
         with self.lock:
-            if _find(self._values, _parts(key)) is _ABSENT:
+            if name not in _level(self._values, parents):
                 raise UsageError(f"there is no key {key!r} to update; add it first")
             self._put(key, value, "update_value")
 
     def delete_key(self, key: str) -> bool:
         """Remove what is at `key`, and the levels left empty by that; tell whether there was anything."""
+        *parents, name = _parts(key)
         with self.lock:
-            is_gone = _remove(self._values, _parts(key))
-            if is_gone:
-                self._record("delete_key", key=key)
-            return is_gone
+            if name not in _level(self._values, parents):
+                return False
+            del _level(self._values, parents)[name]
+            while parents and not _level(self._values, parents):
+                *parents, name = parents
+                del _level(self._values, parents)[name]
+            self._record("delete_key", key=key)
+            return True
 
     def _put(self, key: str, value: Any, operation: str) -> None:
         *parents, name = _parts(key)
@@ -173,14 +176,10 @@ class Blackboard:
             ]
 
     def texts_to_prompt(self, memory: Memory, prefix: str) -> list[PromptPart]:
-        """Give a memory as one text part: the prefix, then the items as JSON."""
         return [{"type": "text", "text": f"{prefix}\n {memory.to_json()}"}]
 
     def screenshots_to_prompt(self) -> list[PromptPart]:
-        """Give each screenshot as two parts: its metadata, and the image as a data URL (none where it has no picture).
-
-        Raises DataError: something is not the data URL of an image. No address gets into a prompt.
-        """
+        """Give each screenshot as its metadata and its image. Raises DataError for any address but an image's data."""
         parts: list[PromptPart] = []
         for number, shot in enumerate(self.screenshots.list_content):
             parts.append({"type": "text", "text": dump(shot.get("metadata", ""))})
@@ -216,10 +215,7 @@ class Blackboard:
         return dump(self.blackboard_to_dict())
 
     def blackboard_from_dict(self, blackboard_dict: Mapping[str, Any]) -> None:
-        """Replace all content by what `blackboard_to_dict` gave; a missing part is empty.
-
-        On a `DataError`, which names the part that has the wrong shape, the content stays as it was.
-        """
+        """Replace all content by what `blackboard_to_dict` gave. On a `DataError` the content stays as it was."""
         self._take_over(blackboard_dict, "blackboard_from_dict")
 
     def save_to_file(self, path: StrPath) -> None:
@@ -244,7 +240,6 @@ class Blackboard:
             return not self._values and all(memory.is_empty() for memory in self._memories.values())
 
     def clear(self) -> None:
-        """Forget all content; files stay."""
         self._take_over({}, "clear")
 
     def _take_over(self, data: Any, operation: str, **details: Any) -> None:
@@ -304,22 +299,11 @@ def _parts(path: str) -> list[str]:
     return parts
 
 
-def _find(values: Any, parts: list[str]) -> Any:
-    for part in parts:
-        if not isinstance(values, dict) or part not in values:
-            return _ABSENT
-        values = values[part]
-    return values
-
-
-def _remove(level: Any, parts: list[str]) -> bool:
-    """Remove what is at `parts` below `level`, and each level that is left empty; False when there is nothing."""
-    name, *below = parts
-    if not isinstance(level, dict) or name not in level or (below and not _remove(level[name], below)):
-        return False
-    if not below or not level[name]:
-        del level[name]
-    return True
+def _level(values: Any, parents: list[str]) -> dict[str, Any]:
+    """The dict that is below `parents`; an empty one where there is none."""
+    for part in parents:
+        values = values.get(part) if isinstance(values, dict) else None
+    return values if isinstance(values, dict) else {}
 
 
 def _copied(value: Any) -> Any:
@@ -339,7 +323,6 @@ def image_type(data: bytes) -> str | None:
 
 
 def data_url(data: bytes) -> str:
-    """An image as a data URL of the type its bytes show."""
     return f"data:{image_type(data)};base64,{base64.b64encode(data).decode('ascii')}"
 
 

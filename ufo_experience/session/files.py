@@ -26,10 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 def plain(value: Any) -> Any:
-    """Give `value` as dicts, lists, strings, numbers, booleans and None only, sharing nothing with it.
-
-    Raises DataError: it contains itself, or is nested too deeply.
-    """
+    """Give `value` as JSON can hold it, sharing nothing with it. Raises DataError: it contains itself."""
     try:
         form = to_jsonable_python(value, fallback=str, bytes_mode="base64")
         return json.loads(json.dumps(form), parse_constant=str)  # NaN and infinity have no JSON form: their names
@@ -52,10 +49,7 @@ def write_atomic(path: StrPath, data: str | bytes) -> None:
 
 
 def append_line(path: StrPath, line: str) -> None:
-    """Append `line` to a JSONL file and hand it to the operating system before returning. Raises StorageError.
-
-    A line torn by an earlier crash is closed first, so that it spoils only itself.
-    """
+    """Append `line` to a JSONL file; a line torn by an earlier crash is closed first. Raises StorageError."""
     with storage_errors(Path(path)):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with open(path, "a+b") as file:

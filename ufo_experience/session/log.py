@@ -103,7 +103,6 @@ class LogFile:
         self.path = path
 
     def write(self, line: str) -> None:
-        """Append one line and hand it to the operating system."""
         append_line(self.path, line)
 
 
@@ -189,7 +188,6 @@ def _is_secret(label: str, text: str) -> bool:
 
 
 def _markdown(steps: list[Any], judgements: list[Any]) -> list[str]:
-    """The report for people, line by line."""
     cost = sum(step.get("llm_cost", step.get("cost")) or 0.0 for step in steps)
     lines = ["# Trajectory Data", "", "## Summary", ""]
     lines += dict.fromkeys(_item("request", step.get("request")) for step in steps)

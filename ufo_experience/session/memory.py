@@ -21,7 +21,6 @@ class MemoryItem(SimpleNamespace):
     """
 
     def set_value(self, key: str, value: Any) -> None:
-        """Add or replace the field `key`."""
         if not isinstance(key, str):
             raise UsageError(f"a field of a memory item is named by a string, not by {type(key).__name__}")
         vars(self)[key] = value
@@ -99,7 +98,6 @@ class Memory:
         self.load(items_from_dicts(data))
 
     def delete_memory_item(self, step: int) -> None:
-        """Remove every item whose `step` is `step`."""
         with self._lock:
             self._content = [item for item in self._content if vars(item).get("step") != step]
 
@@ -109,13 +107,11 @@ class Memory:
 
     @property
     def content(self) -> list[MemoryItem]:
-        """All items, oldest first."""
         with self._lock:
             return list(self._content)
 
     @property
     def list_content(self) -> list[dict[str, Any]]:
-        """All items as dicts, oldest first."""
         return [dict(vars(item)) for item in self.content]
 
     @property
@@ -135,7 +131,6 @@ class Memory:
         return self.content[-n:] if n else []
 
     def get_latest_item(self) -> MemoryItem | None:
-        """Give the newest item, or None if there is none."""
         return next(iter(self.get_latest()), None)
 
     def get_total_cost(self) -> float:
@@ -153,7 +148,6 @@ class Memory:
         return [MemoryItem.filter(item, wanted) for item in self.content]
 
     def filter_memory_from_steps(self, steps: Iterable[int]) -> list[dict[str, Any]]:
-        """Give the items whose `step` is one of `steps`, as dicts."""
         wanted = list(steps)
         return [fields for fields in self.list_content if fields.get("step") in wanted]
 

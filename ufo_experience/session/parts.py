@@ -39,7 +39,6 @@ class Interactor:
         return answer, answer.casefold() in ("n", "no", "exit", "quit", "")
 
     def experience_asker(self) -> bool:
-        """Whether to save this session as an experience."""
         return self.confirm("Save this session as an experience?")
 
     def confirm(self, question: str) -> bool:
@@ -103,10 +102,9 @@ def verdict_of(evaluation: Mapping[str, Any] | None) -> bool | None:
 
 def score_of(evaluation: Mapping[str, Any]) -> float | None:
     """The score in [0, 1]: the one given, else 1 for "yes" and 0 for "no", else the share of sub-scores with "yes"."""
-    given = evaluation.get("score", evaluation.get("evaluation_score"))
+    given, verdict = evaluation.get("score", evaluation.get("evaluation_score")), verdict_of(evaluation)
     if type(given) in (int, float) and math.isfinite(given):
         return min(1.0, max(0.0, float(given)))
-    verdict = verdict_of(evaluation)
     if verdict is not None:
         return float(verdict)
     scores = evaluation.get("sub_scores")  # UFO writes `{name: "yes"}`, since v3 `[{"name", "evaluation"}]`

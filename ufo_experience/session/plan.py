@@ -39,7 +39,6 @@ class PlanAction(BaseModel):
 
     @property
     def label(self) -> str:
-        """The name of the control it acts on."""
         return str(self.parameters.get("label") or "")
 
 
@@ -51,10 +50,7 @@ class Plan(BaseModel):
 
 
 def load_plan(path: StrPath, values: Mapping[str, str] | None = None) -> Plan:
-    """Read a plan file, filling placeholders: `{"input:1": "Jane"}` stands for `{{input:1}}`.
-
-    Raises DataError: no such file, too large, not JSON, no request, or an action without a name; the field is named.
-    """
+    """Read a plan file; `{"input:1": "Jane"}` fills `{{input:1}}`. Raises DataError, which names file and field."""
     return validate(Plan, _fill(read_json(path, MAX_PLAN_BYTES), values or {}), file=str(path))
 
 

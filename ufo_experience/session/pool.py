@@ -44,7 +44,6 @@ class TaskStatus:
             raise DataError("not a status file: a mapping of tasks to states", file=str(path), code="E_SCHEMA")
 
     def set(self, task: str, state: str) -> None:
-        """Note that a task is being worked on, done, or failed."""
         with self._lock:
             self._tasks[task] = state
             write_atomic(self.path, dump(self._tasks) + "\n")
@@ -81,7 +80,6 @@ class SessionPool:
         self._max_parallel, self._status = max_parallel, status
 
     def add_session(self, session: BaseSession) -> None:
-        """Add a session at the end."""
         self.session_list.append(session)
 
     def next_session(self) -> BaseSession | None:
@@ -144,11 +142,8 @@ class SessionFactory:
         """Make the sessions of a task: one, or one per plan file in the folder `plan`.
 
         `platform` is "windows" or "linux" (None: this machine's); `extra` are arguments of the session type:
-        `task_protocol`, `application_name`, `values`.
-
-        Raises:
-            UsageError: no such mode on this platform, or a part or argument is missing.
-            DataError: the plan cannot be read (in a folder such a file is logged, noted and left out).
+        `task_protocol`, `application_name`, `values`. Raises UsageError: no such mode there, or something is missing;
+        DataError: the plan cannot be read (in a folder such a file is logged, noted and left out).
         """
         system = (platform or host.system()).casefold()
         kind = _SESSIONS.get((system, mode))

@@ -69,11 +69,6 @@ class Target:
     dialog: bool | None = None
     checked: bool | None = None
 
-    @property
-    def is_named_only(self) -> bool:
-        """True when it has still to be found on the screen."""
-        return bool(self.name) and not self.id
-
 
 @dataclass(frozen=True)
 class Command:
@@ -84,6 +79,11 @@ class Command:
     tool_type: str = ACTION
     target: Target | None = None
     call_id: str = field(default_factory=lambda: uuid4().hex)
+
+    @property
+    def is_named_only(self) -> bool:
+        """True when its target has still to be found on the screen."""
+        return self.target is not None and bool(self.target.name) and not self.target.id
 
     def __str__(self) -> str:
         return f'{self.tool_name} on "{self.target.name}"' if self.target else self.tool_name
@@ -228,10 +228,8 @@ class Agent(Protocol):
 
 
 class Evaluator(Protocol):
-    """Judges a session from its logs, and shows the judgement to the user.
-
-    `evaluate` gives the judgement (`complete` "yes", "no" or "unsure"; `sub_scores`, `reason`, maybe `score`) and what
-    it cost.
+    """Judges a session from its logs: `complete` "yes", "no" or "unsure"; `sub_scores`, `reason`, maybe `score`; and
+    what that cost.
     """
 
     def evaluate(
@@ -253,8 +251,7 @@ class CommandDispatcher(Protocol):
 class TaskExecutionProtocol(Protocol):
     """A connection to the client that executes the commands of a service session: UFO's own, or any other.
 
-    Raises `ConnectionLostError` or `TimeoutError`. With a coroutine `reconnect()`, which says whether the connection is
-    back, a lost one is taken up again.
+    With a coroutine `reconnect()`, which says whether it is back, a lost one (`ConnectionLostError`) is taken up again.
     """
 
     async def send_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...

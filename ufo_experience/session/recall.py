@@ -131,10 +131,7 @@ class Recall:
         self.follow(guide, replay=replay, choices=choices)
 
     def credit(self, success: bool) -> None:
-        """Credit or blame everything that was shown with the outcome of the session.
-
-        A way whose guide gave up is blamed however the session ended.
-        """
+        """Credit or blame all that was shown with the outcome; a way whose guide gave up is blamed in any case."""
         astray = {guide.procedure.id for guide in self._guides if guide.gave_up}
         shown = [*(one for one in self.injected if one not in astray), *self._lessons]
         try:
@@ -205,17 +202,17 @@ class Recall:
         self.handed_back, self.left = "", ()
         self._choose(decision.commands)
         several = self._config.recall in ("ahead", "replay") and len(decision.commands) > 1
-        named = any(one.target is not None and one.target.is_named_only for one in decision.commands)
-        if decision.status in _DOES_NOTHING or not (several or named):
+        looked_for = any(command.is_named_only for command in decision.commands)
+        if decision.status in _DOES_NOTHING or not (several or looked_for):
             return decision
         first, *rest = list(decision.commands)
         if rest:
             last = replace(decision, comment=FORESEEN, cost=0.0, tokens=0, prompt=None, observation="")
-            parts = [*(Decision(AgentStatus.CONTINUE, comment=FORESEEN) for _ in rest[:-1]), last]
-            for part, command in zip(parts, rest, strict=True):
+            for number, command in enumerate(rest, start=1):
+                part = last if number == len(rest) else Decision(AgentStatus.CONTINUE, comment=FORESEEN)
                 self._queue.append((replace(part, commands=(command,)), _key(command) in self._marked))
             decision = replace(decision, status=AgentStatus.CONTINUE, result="")
-        if first.target is None or not first.target.is_named_only:
+        if not first.is_named_only:
             return replace(decision, commands=(first,))
         view = await self.view()
         checked = first if view is None else self._checked(first, view, application, consent=True)
@@ -237,7 +234,6 @@ class Recall:
                 self.hand_back(f"{command} failed")
 
     def hand_back(self, why: str) -> None:
-        """Drop what was foreseen and say why."""
         waiting = [one.commands[0] for one, _ in self._queue]
         self.handed_back = why
         self.left = tuple((one, Result.skipped(one, f"not carried out: {why}")) for one in waiting)
@@ -262,8 +258,7 @@ class Recall:
     def _checked(self, command: Command, view: Controls | None, application: str, *, consent: bool) -> Command | Stop:
         """The command with its target on the screen, or why not; without a look only one that names an id."""
         if view is None:
-            unseen = command.target is not None and command.target.is_named_only
-            return Stop("target_missing", "the screen cannot be looked at") if unseen else command
+            return Stop("target_missing", "the screen cannot be looked at") if command.is_named_only else command
         check = self._guide.check if self._guide is not None else check_action
         answer = check(as_act(command), view, application=application or None, consent=consent)
         return answer if isinstance(answer, Stop) else replace(as_command(answer), call_id=command.call_id)
@@ -289,14 +284,12 @@ class Recall:
 
 
 def as_act(command: Command) -> Act:
-    """A command as a guide reads it."""
     target = command.target
     aim = Aim(target.name, target.type or "", target.within, target.id or None) if target else None
     return Act(command.tool_name, aim, dict(command.parameters))
 
 
 def as_command(act: Act) -> Command:
-    """An action of a guide as a command."""
     aim = act.target
     number = "" if aim is None or aim.id is None else str(aim.id)
     target = Target(aim.name, aim.type or None, number, within=aim.within) if aim else None

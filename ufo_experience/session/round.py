@@ -54,7 +54,6 @@ class Workplace:
         return bool(self.context.get(ContextNames.ERROR))
 
     def set_error(self, error_message: str) -> None:
-        """Put the session into the error state; `context` keeps the message."""
         self.context.set(ContextNames.ERROR, True)
         self.context.set(ContextNames.ERROR_MESSAGE, error_message)
 
@@ -76,7 +75,6 @@ class BaseRound:
 
     @property
     def application(self) -> str:
-        """The application being worked in, "" before one was chosen."""
         return str(self.context.get(ContextNames.APPLICATION_ROOT_NAME))
 
     @property
@@ -158,7 +156,6 @@ class BaseRound:
         return await execute(self.context.command_dispatcher, commands, self._config.recovery.command_timeout)
 
     async def _advance(self, decision: Decision) -> None:
-        """Choose who goes on."""
         self.result = decision.result or self.result
         if decision.status is AgentStatus.ERROR:
             self._end_in_error(decision.result or decision.comment or "the agent gave up with an error")
@@ -200,7 +197,6 @@ class BaseRound:
         self._session.set_error(message)
 
     def _write(self, decision: Decision, outcomes: Outcomes, started: float, error: str | None = None) -> None:
-        """Write the step into the log, the context and the blackboard."""
         context, agent = self.context, self.agent.name
         if self._is_host:
             self._enter(decision.application)

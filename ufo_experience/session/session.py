@@ -24,7 +24,6 @@ from ufo_experience.session.round import BaseRound, Workplace
 
 
 def _in_context(name: ContextNames) -> Any:
-    """A property of a session that is kept in its context."""
     return property(lambda self: self.context.get(name), lambda self, value: self.context.set(name, value))
 
 
@@ -54,19 +53,17 @@ class BaseSession(Workplace):
         *,
         parts: SessionParts,
     ) -> None:
-        """Make a session named `task`, with a log folder of its own.
+        """Make a session named `task`, with a log folder of its own; without a `request` the user is asked for one.
 
-        Without a `request` the user is asked for the first one. In operator modes the operator agent does the work of
-        the app agent, where there is one. `application_name` is what to work in, where that is known.
-
-        Raises UsageError: an agent is missing, or there is no such mode; StorageError: the log folder cannot be made.
+        In operator modes the operator agent does the work of the app agent, where there is one. Raises UsageError: an
+        agent is missing, or there is no such mode; StorageError: the log folder cannot be made.
         """
         self.mode = mode or self.modes[0]
         if self.mode not in self.modes:
             raise UsageError(f"unknown mode {mode!r}: use one of {', '.join(self.modes)}")
         if self.mode in ("normal_operator", "operator") and parts.operator_agent is not None:
             parts = replace(parts, app_agent=parts.operator_agent)
-        self.task, self.id, self.parts = task, id, parts
+        self.task, self.id, self.parts, self.session_type = task, id, parts, type(self).__name__
         self.logger = logging.getLogger(__name__)
         self._should_evaluate, self._request, self._application_name = should_evaluate, request, application_name
         self.reset()
@@ -84,6 +81,7 @@ class BaseSession(Workplace):
         self._init_agents()
         self.log = SessionLog(parts.config.log_root, self.task)
         self.log_path = f"{self.log.folder}{os.sep}"
+        self.evaluation_logger = self.log.evaluations
         self.rounds: dict[int, BaseRound] = {}
         self.results: list[dict[str, Any]] = []
         self.saved: tuple[str, ...] = ()
@@ -108,26 +106,16 @@ class BaseSession(Workplace):
     # ---- what it is at
 
     @property
-    def session_type(self) -> str:
-        return type(self).__name__
-
-    @property
     def total_rounds(self) -> int:
         return len(self.rounds)
 
     @property
     def current_round(self) -> BaseRound | None:
-        """The latest round; None before the first."""
         return self.rounds[max(self.rounds)] if self.rounds else None
 
     @property
     def current_agent_class(self) -> str:
-        """The name of the class of the agent at work, "" before the first round."""
         return type(self.current_round.agent).__name__ if self.current_round else ""
-
-    @property
-    def evaluation_logger(self) -> LogFile:
-        return self.log.evaluations
 
     @property
     def injected(self) -> tuple[str, ...]:
@@ -197,7 +185,6 @@ class BaseSession(Workplace):
         return self._finish or self.step >= config.max_step or self.total_rounds >= config.max_round or self.is_error()
 
     def finish(self) -> None:
-        """End the session before the next round."""
         self._finish = True
 
     # ---- after the rounds
@@ -207,10 +194,7 @@ class BaseSession(Workplace):
         return self.blackboard.requests_to_json()
 
     def evaluation(self) -> None:
-        """Have the session judged, with all screenshots if so configured; if that fails, without.
-
-        When that fails too, the outcome stays unknown.
-        """
+        """Have the session judged; if that fails, without all the screenshots; then the outcome stays unknown."""
         evaluator = self.parts.evaluator
         if evaluator is None:
             self.logger.warning("%s: no evaluator, so the outcome stays unknown", self.task)
@@ -247,7 +231,6 @@ class BaseSession(Workplace):
                 self.logger.warning("%s: %s", source, reason)
 
     def print_cost(self) -> None:
-        """Tell the user what the session cost, where that is known."""
         text = f"Total request cost of the session: ${self.cost:.2f}" if self.cost else "Cost is not available."
         self.parts.user.show(text)
 
@@ -284,7 +267,6 @@ class BaseSession(Workplace):
             write_atomic(save_path, dump(tree))
 
     async def _look(self, command: Command) -> Any:
-        """What a look came to; None when there is nothing."""
         dispatcher, timeout = self.context.command_dispatcher, self.parts.config.recovery.command_timeout
         done = await outcome_of(execute(dispatcher, [command], timeout))
         if not isinstance(done, Exception) and done[0][1].ok:

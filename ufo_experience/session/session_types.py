@@ -39,10 +39,7 @@ class LinuxSession(LinuxBaseSession):
 
 
 class OpenAIOperatorSession(WindowsBaseSession):
-    """Interactive, with one agent that has the rights of an operator and works alone.
-
-    The agent is `parts.operator_agent`, or `parts.app_agent` if there is none.
-    """
+    """Interactive, with one agent that works alone: `parts.operator_agent`, or `parts.app_agent` if there is none."""
 
     agent_name, agents, modes = "OpenAIOperatorAgent", ("app_agent",), ("operator",)
 
@@ -66,7 +63,6 @@ class _RemoteSession(BaseSession):
         super().__init__(task, should_evaluate, id, request, parts=remote)
 
     def is_finished(self) -> bool:
-        """True after one round."""
         return self.total_rounds > 0 or super().is_finished()
 
 
@@ -93,11 +89,7 @@ class FromFileSession(WindowsBaseSession):
         parts: SessionParts,
         values: Mapping[str, str] | None = None,
     ) -> None:
-        """`values` fills the placeholders of `plan_file`.
-
-        Raises:
-            DataError: the file cannot be read or has no request; nothing was executed.
-        """
+        """`values` fills the placeholders of `plan_file`. Raises DataError: it cannot be read or has no request."""
         self.plan_file, self.plan = plan_file, load_plan(plan_file, values)
         super().__init__(task, should_evaluate, id, self.plan.request, parts=replace(parts, user=Interactor()))
 

@@ -74,6 +74,7 @@ class _Way:
             self._undoes,
             self._leaves,
             self._sets_again,
+            self._scrolls_on,
             self._chooses_another,
             self._comes_round,
             self._was_in_view,
@@ -142,6 +143,12 @@ class _Way:
             return self._drop([], AGAIN, step)
         self._drop([earlier, *filter(_clears, between)], OVERWRITTEN)
         return not _said(step) and self._drop([], OVERWRITTEN, step)
+
+    def _scrolls_on(self, step: Step) -> bool:
+        """The same scrolling again: how far it goes differs from screen to screen, once tells the direction."""
+        pages = _is(step, "scrolls") or _pressed(step) in (["pagedown"], ["pageup"])
+        again = pages and bool(self.kept) and _same(self.kept[-1], step)
+        return again and self._drop([], AGAIN, step)
 
     def _chooses_another(self, step: Step) -> bool:
         """Another tab, radio button or option right after one: the first goes, unless the task names it."""

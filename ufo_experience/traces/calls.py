@@ -14,6 +14,7 @@ import ast
 import io
 import re
 import tokenize
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -46,6 +47,7 @@ _BRACKETS = re.compile(
 )
 _IN_BRACKETS = {"goto": ("url",), "scroll": ("direction",), "press": ("key",), "stop": ("answer",)}
 _NO_CALLS = ("sleep", "import")
+_PASTE_KEYS = (["ctrl", "v"], ["command", "v"])
 MAX_SOURCE = 20_000  # characters
 
 # Names of positional arguments, so that `click(1, 2)` and `click(x=1, y=2)` read the same.
@@ -94,11 +96,23 @@ def calls_in(action: Any) -> list[Call]:
     if text and _SOURCE.match(text):
         calls = calls_of_source(text)
         if calls is not None:
-            return [call for call in calls if call.name not in _NO_CALLS]
+            return _with_pasted([call for call in calls if call.name not in _NO_CALLS])
         return [Call("code", {"source": text})] if "\n" in text or text.startswith(("pyautogui", "import")) else []
     if match := _BRACKETS.fullmatch(text):
         return [_of_brackets(match)]
     return [Call(text)] if text else []
+
+
+def _with_pasted(calls: Sequence[Call]) -> list[Call]:
+    """The calls, a text that is copied and pasted right away as the typing it stands for."""
+    found: list[Call] = []
+    for call in calls:
+        before = found[-1] if found else call
+        if before.name == "copy" and call.name == "hotkey" and call.arguments.get("keys") in _PASTE_KEYS:
+            found[-1] = Call("type", {"text": before.arguments.get("text", "")}, before.comment)
+        else:
+            found.append(call)
+    return found
 
 
 def arguments_of(value: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from ufo_experience.schema import (
     validate,
 )
 from ufo_experience.traces.lines import problem
-from ufo_experience.traces.naming import Named
+from ufo_experience.traces.naming import Named, english_role
 from ufo_experience.traces.values import KEEP, as_amount, as_name, as_text, as_time, short_object
 
 NO_TASK = "E_NO_TASK"  # the problem of a log that does not say what the task was
@@ -98,8 +98,12 @@ class Draft:
             "around": around,
         }
         step = validate(Step, values, file=str(self.path), line=line)
-        if mentioned and is_blind(step):
-            named = {"name": self._text(mentioned.name), "type": self._name(mentioned.role), "named_by": mentioned.by}
+        if mentioned and is_blind(step) and mentioned.name not in arguments.values():
+            named = {
+                "name": self._text(mentioned.name),
+                "type": self._name(english_role(mentioned.role)),
+                "named_by": mentioned.by,
+            }
             step = step.model_copy(update={"target_control": target.model_copy(update=named)})
         self.steps.append(step)
         self.views.append(in_view)

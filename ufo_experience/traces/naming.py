@@ -33,8 +33,10 @@ def _any(words: str) -> str:
     return "|".join(re.escape(word) for word in sorted(words.split("|"), key=len, reverse=True))
 
 
-_LATIN_ROLE = rf"(?i:{_any(_WORDS['roles']['en'] + '|' + _WORDS['roles']['de'])})(?!\w)"
-_ZH_ROLE = _any(_WORDS["roles"]["zh"])
+_ROLES: dict[str, dict[str, str]] = {language: _WORDS["roles"][language] for language in ("de", "zh")}
+_GERMAN_ROLE = _any("|".join(_ROLES["de"]))
+_LATIN_ROLE = rf"(?i:{_any(_WORDS['roles']['en'])}|{_GERMAN_ROLE})(?!\w)"
+_ZH_ROLE = _any("|".join(_ROLES["zh"]))
 _ZH_NAME = rf"[^\W{_WORDS['joints']}A-Za-z0-9_]"  # a letter that may stand in a name
 _VERB = re.compile(
     rf"(?i:(?<!\w)(?:{_any(_WORDS['verbs']['en'] + '|' + _WORDS['verbs']['de'])})(?!\w))|{_any(_WORDS['verbs']['zh'])}"
@@ -49,7 +51,7 @@ _FILLER = rf"(?:[ \t]*(?i:{_FILLERS})(?!\w))*[ \t]*"
 _LATIN_NOUN = rf"(?P<noun>(?:[^\W\u2e80-\U0002ffff][\w&+/'.-]{{0,40}} ){{1,5}}?)(?P<kind>{_LATIN_ROLE})"
 _PLAIN = re.compile(
     rf"{_FILLER}(?:(?i:cells?|zelle) )?(?P<cell>{_CELL})(?![\w.])|{_FILLER}(?P<file>[\w-]+\.[a-z]\w{{1,3}})(?!\w)"
-    rf"|{_FILLER}(?i:{_any(_WORDS['roles']['de'])}) (?P<german>[A-ZÄÖÜ][\w-]{{1,40}})"
+    rf"|{_FILLER}(?i:{_GERMAN_ROLE}) (?P<german>[A-ZÄÖÜ][\w-]{{1,40}})"
     rf"|{_FILLER}{_LATIN_NOUN}"
 )
 _CHINESE = re.compile(
@@ -57,7 +59,7 @@ _CHINESE = re.compile(
     rf"|(?P<cell>(?<![A-Za-z0-9]){_CELL})(?![A-Za-z0-9])"
     rf"|(?P<latin>[A-Za-z0-9][A-Za-z0-9 .&+/$:_'()-]{{0,40}}?) ?(?:[（(][^）)]{{1,20}}[）)])?(?={_ZH_ROLE})"
     rf"|(?:(?<=的)|\A)(?P<title>[A-Z][A-Za-z0-9.&+/-]*(?: [A-Z][A-Za-z0-9.&+/-]*){{0,4}}|[A-Za-z0-9_-]+\.\w{{2,4}}\b)"
-    rf"|(?P<plain>(?<!{_ZH_NAME}){_ZH_NAME}{{1,8}}?(?={_ZH_ROLE}))|(?P<alone>{_any(_WORDS['alone'])})"
+    rf"|(?P<plain>(?:(?<=的)|(?<!\w)){_ZH_NAME}{{1,8}}?(?={_ZH_ROLE}))|(?P<alone>{_any(_WORDS['alone'])})"
 )
 _CHINESE_ROLE = re.compile(rf"(?:所在的)?(?P<role>(?:{_ZH_ROLE})+)")
 _NOT_AFTER = tuple(_WORDS["not_after_verb"].split("|"))
@@ -74,6 +76,12 @@ _OF = re.compile(r"[^，。,;]{0,8}的[^，。,;]{0,3}")  # between the name of 
 _FAR = 16  # characters between a Chinese verb and the first name it may mean
 _KEYS = frozenset(_WORDS["keys"].split())
 _VAGUE = frozenset([*_WORDS["vague"].split(), *_FILLERS.split("|")])
+
+
+def english_role(role: str) -> str:
+    """The usual English word for a role in German or Chinese; "菜单按钮" is what its last part says."""
+    found = re.findall(_ZH_ROLE, role)
+    return _ROLES["zh"][found[-1]] if found else _ROLES["de"].get(role, role)
 
 
 def names_in(text: str) -> list[Named]:
