@@ -129,7 +129,7 @@ def test_of_a_folder_that_changed_only_what_is_new_is_read(memory, monkeypatch, 
     with memory_of(tmp_path / "other", a_record_of("Print the page", application="OUTLOOK.EXE")) as other:
         shutil.copy(the_file(other), the_file(memory).parent)
     read, one = Watch.read, []
-    monkeypatch.setattr(Watch, "read", lambda watch, path: one.append(path.name) or read(watch, path))
+    monkeypatch.setattr(Watch, "read", lambda watch, path: one.append(Path(path).name) or read(watch, path))
     assert [id for id in memory.store.ids() if id != known.id]
     assert [name[:14] for name in one] == ["print-the-page"]
 

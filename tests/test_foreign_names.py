@@ -132,7 +132,7 @@ def test_no_foreign_name_becomes_a_path(every, tmp_path):
     assert any(path.endswith(".json") for path in WATCH.paths)
     known = re.compile(
         r"(?:records|removed)/[a-z0-9-]+/[a-z0-9-]+-[0-9a-f]{8}\.json|store\.json|events\.jsonl|\.key|\.lock|\.gitignore"
-        r"|experience\.yaml|audit\.jsonl|\.index/[\w.-]+"
+        r"|experience\.yaml|audit\.jsonl|\.audit\.lock|\.index/[\w.-]+"
     )
     written = [path.relative_to(inside).as_posix() for path in inside.rglob("*") if path.is_file()]
     assert [path for path in written if not known.fullmatch(path)] == []

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.index.base import ExperienceIndex, row_of
@@ -37,6 +37,9 @@ from ufo_experience.traces.draft import LogGaps, filled, still_missing
 from ufo_experience.traces.in_memory import A_STEP, Run, json_values, runs_in
 from ufo_experience.trust.policy import missing, rests_on_log
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 COMMIT_EVERY, COMMIT_SECONDS = 64, 2.0  # records made durable together, and how long one may wait for the others
 SETTLE_SECONDS = 2.0  # a log without an end that changed this recently is still being written
 FELL_BACK = "summary:extractive:"  # begins the note of a record that a model should have worded
@@ -49,16 +52,16 @@ EarlierVersions = Callable[[Experience], Iterable[Experience]]
 
 @dataclass
 class IngestReport:
-    """Ids that were added, sources that were skipped or failed (each with why), and what it cost in US dollars.
+    """Ids that were `added`, sources that were `skipped` or `failed` (each with why), and what it cost in US dollars.
 
-    `problems` are lines of logs that could not be used although the rest of their file was. `conflicts` are added ids
-    whose session is known with other content: they are quarantined. `known` are ids that were stored before, `trusted`
-    those of them that got the trust asked for, `judged` those that got the outcome a person gave. `read` counts the
-    runs in which there was something to learn; `incomplete` are added ids of successes that are never shown, and what
-    each lacks: a task, a step, or the names of the controls it acted on. `shortened` are sources of runs of which a
-    part is not kept, and why. `on_log_word` are added ids that are trusted on nothing but what their log says of how it
-    ended. `no_log` counts the files of folders and archives in which no log was recognised, by the endings of their
-    names.
+    problems: lines of logs that could not be used although the rest of their file was
+    conflicts: added ids whose session is known with other content; they are quarantined
+    known: ids that were stored before; `trusted` and `judged` those of them that got the trust or outcome now given
+    incomplete: added ids of successes that are never shown, and what each lacks
+    shortened: sources of runs of which a part is not kept, and why
+    on_log_word: added ids that are trusted on nothing but what their log says of how it ended
+    no_log: files of folders and archives in which no log was recognised, counted by the endings of their names
+    read: runs in which there was something to learn
     """
 
     added: list[str] = field(default_factory=list)
@@ -103,9 +106,7 @@ def ingest(
     keep_observations: KeepObservations = "short",
     earlier_versions: EarlierVersions | None = None,
     progress: Callable[[str, int, int], None] | None = None,
-    task: str | None = None,
-    application: str | None = None,
-    success: bool | None = None,
+    **gaps: Unpack[LogGaps],
 ) -> IngestReport:
     """Turn logs into stored records. What was read is stored as it is read; all of it is durable when this returns.
 
@@ -118,7 +119,7 @@ def ingest(
         earlier_versions: finds stored records of the same source, session and request. A trusted one with other
             content means that a log was changed after it was learned from; its new version is quarantined.
         progress: is told what is done, how many runs became records so far, and 0: nobody knows of how many.
-        task, application, success: what a person says of logs that do not say it themselves; what they say stands.
+        gaps: `task`, `application`, `success`: what a person says of logs that do not say it; what they say stands.
 
     Raises:
         StorageError, LockedError: the store cannot be written; what was committed before is kept.
@@ -126,34 +127,28 @@ def ingest(
     """
     report = IngestReport()
     before = summarizer.spending.cost
-    gaps: LogGaps = {"task": task, "application": application, "success": success}
     storing, constants = _Storing(store, report), Constants(index)
     try:
         for run in _runs(sources, format, report, gaps, store.key()):
-            report.read += bool(run.trajectory.steps) or run.trajectory.outcome.success is False
-            known = next((one for one in (run.id, *run.others) if one in storing or one in store), None)
+            failed = run.trajectory.outcome.success is False
+            report.read += bool(run.trajectory.steps) or failed
+            known = next((one for one in (run.id, *run.others) if one in storing.waiting or one in store), None)
             if known:
-                report.skipped.append((run.source, f"{ALREADY_STORED}{known}"))
                 report.known.append(known)
-                continue
-            if not (force or run.is_over):
+                report.skipped.append((run.source, f"{ALREADY_STORED}{known}"))
+            elif not (force or run.is_over):
                 report.skipped.append((run.source, "still being written, it seems; --force reads it as incomplete"))
-                continue
-            if run.trajectory.outcome.success is False and not include_failures:
-                report.skipped.append((run.source, "a failed run; --include-failures keeps it as a negative example"))
-                continue
-            try:
-                made = redact_record(summarizer.summarize(run.trajectory), keep_observations)
-            except DataError as error:
-                report.skipped.append((run.source, str(error)))
-                continue
-            made = constants.kept(made, run.trajectory.typed)
-            if trust is None and rests_on_log(made):
-                report.on_log_word.append(made.id)
-            storing.take(_trusted(made, trust, earlier_versions, report))
-            _tell(made, run, report)
-            if progress:
-                progress("learned", len(report.added) + len(storing), 0)
+            elif failed and not include_failures:
+                why = "a failed run; --include-failures keeps it as a negative example"
+                report.skipped.append((run.source, why))
+            elif made := _made(run, summarizer, keep_observations, report):
+                made = constants.kept(made, run.trajectory.typed)
+                if trust is None and rests_on_log(made):
+                    report.on_log_word.append(made.id)
+                storing.take(_trusted(made, trust, earlier_versions, report))
+                _tell(made, run, report)
+                if progress:
+                    progress("learned", len(report.added) + len(storing.waiting), 0)
     finally:
         storing.finish()  # also when reading was interrupted
     report.cost = summarizer.spending.cost - before
@@ -265,6 +260,15 @@ def _is_settled(trajectory: Trajectory) -> bool:
 # ---- learning ----
 
 
+def _made(run: _ReadRun, summarizer: Summarizer, keep: KeepObservations, report: IngestReport) -> Experience | None:
+    """The record of a run; None where nothing can be learned from it."""
+    try:
+        return redact_record(summarizer.summarize(run.trajectory), keep)
+    except DataError as error:
+        report.skipped.append((run.source, str(error)))
+        return None
+
+
 def _trusted(
     made: Experience, trust: Trust | None, earlier_versions: EarlierVersions | None, report: IngestReport
 ) -> Experience:
@@ -340,42 +344,35 @@ class _Storing:
 
     def __init__(self, store: ExperienceStore, report: IngestReport) -> None:
         self._store, self._report = store, report
-        self._waiting: dict[str, Experience] = {}
+        self.waiting: dict[str, Experience] = {}
         self._since = time.monotonic()
-
-    def __contains__(self, id: str) -> bool:
-        return id in self._waiting
-
-    def __len__(self) -> int:
-        return len(self._waiting)
 
     def take(self, made: Experience) -> None:
         """Store a record, now or soon with others."""
-        self._waiting[made.id] = made
-        if len(self._waiting) >= COMMIT_EVERY or time.monotonic() - self._since >= COMMIT_SECONDS:
+        self.waiting[made.id] = made
+        if len(self.waiting) >= COMMIT_EVERY or time.monotonic() - self._since >= COMMIT_SECONDS:
             self.finish()
 
     def finish(self) -> None:
         """Store what waits; durable when it returns."""
-        records, self._waiting = list(self._waiting.values()), {}
+        records, self.waiting = list(self.waiting.values()), {}
         self._since = time.monotonic()
-        self._add(records)
+        if records:
+            self._add(records)
 
     def _add(self, records: Sequence[Experience]) -> None:
         """Store a group; a record over a limit is listed, and the others are stored all the same."""
         report = self._report
         try:
-            done = self._store.add(records) if records else None
+            done = self._store.add(records)
         except DataError as error:
             if len(records) == 1:
                 report.failed.append((records[0].provenance.source or records[0].id, str(error)))
-            else:
-                for one in records:
-                    self._add([one])
-            return
-        if done is None:
+                return
+            for one in records:
+                self._add([one])
             return
         report.added += done.added
-        report.skipped += [(identifier, "was removed from this store before") for identifier in done.skipped]
+        report.skipped += [(id, "was removed from this store before") for id in done.skipped]
         report.conflicts = [one for one in report.conflicts if one[0] not in done.skipped]
         report.incomplete = [one for one in report.incomplete if one[0] not in done.skipped]

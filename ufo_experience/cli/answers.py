@@ -14,8 +14,6 @@ from ufo_experience.store.selection import nearest_application
 from ufo_experience.traces.files import without_log
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ufo_experience.memory import ExperienceMemory
     from ufo_experience.store.exchange import ImportReport
     from ufo_experience.store.selection import ChangeReport, StoreStats
@@ -71,10 +69,10 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -
     return "\n".join([*counts(report, verbose=verbose), *(text for text, holds in said.items() if holds)])
 
 
-def import_text(done: ImportReport, memory: ExperienceMemory, unopened: Sequence[Path]) -> str:
+def import_text(done: ImportReport, memory: ExperienceMemory) -> str:
     """Counts, and what waits for approval."""
     waiting = sum(one.trust is Trust.QUARANTINED for one in memory.store.scan(sorted(done.added)))
-    names = ", ".join(path.name for path in unopened)
+    names = ", ".join(path.name for path in done.unopened)
     said = {
         f"{len(done.approved)} approved": done.approved,
         f"{waiting} are quarantined until you approve them (--approve here does): ufo-experience approve ID": waiting,
@@ -174,10 +172,9 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
     if changes.dry_run:
         console.note(f"would {verb} {number}; nothing was changed")
     elif len(changes):
-        ids = " ".join(one.id[:8] for one in changes.records[:_FEW]) + (" …" if len(changes) > _FEW else "")
+        ids = " ".join(one.id[:8] for one in changes[:_FEW]) + (" …" if len(changes) > _FEW else "")
         console.note(f"{number} {_DONE[verb].format(ids=ids)}")
-    told = report_data(changes)
-    answer_records(console, told.pop("records"), **told)
+    answer_records(console, changes, **report_data(changes))
 
 
 def record_text(one: Experience) -> str:

@@ -25,8 +25,9 @@ from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 from ufo_experience.embed import expect_known
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import UsageError, names_arguments
+from ufo_experience.ids import new_id
 from ufo_experience.index.base import Filter, Progress
-from ufo_experience.memory.parts import Parts, expect_driver
+from ufo_experience.memory.parts import Parts
 from ufo_experience.memory.upkeep import Upkeep
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
@@ -39,7 +40,7 @@ from ufo_experience.schema import Experience, Hit, Judge, Problem, State, Trust,
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.lessons import Lesson, is_lesson
+from ufo_experience.store.lessons import is_lesson
 from ufo_experience.store.selection import resolve, trust_level
 from ufo_experience.telemetry import span
 
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
 Hits = list[Hit]  # named here: inside the class `list` is a method
 Ids = list[str]
 Advice = list[ActionAdvice]
-Lessons = list[Lesson]
 
 NOT_INDEXED = "E_NOT_INDEXED"  # the problem of records that could not be embedded
 QUERIED = 100  # rows near the task of a state, among which are the runs of the same task
@@ -138,7 +138,7 @@ class ExperienceMemory(Upkeep):
     def __repr__(self) -> str:
         return f"<ExperienceMemory {self.store.location!r}: {len(self)} records>"
 
-    # ---------------------------------------------------------------- stages
+    # ---- learning ----
 
     def ingest(
         self,
@@ -165,12 +165,11 @@ class ExperienceMemory(Upkeep):
             raise UsageError("ingest takes logs: ingest(path, …), several as ingest(*paths)")
         self.parts.expect_embedder()
         level = None if trust is None else trust_level(trust)
-        engine = open_summarizer(summarizer or self.settings.summarizer, self.parts.service)
         with self.parts.waiting(wait), span("create_memory") as told:
             report = ingest(
                 sources,
                 self.store,
-                engine,
+                open_summarizer(summarizer or self.settings.summarizer, self.parts.service),
                 format=format,
                 include_failures=include_failures,
                 trust=level,
@@ -182,22 +181,20 @@ class ExperienceMemory(Upkeep):
                 **lacking,
             )
             told.set(records=len(report.added))
-        if level is not None:
-            report.trusted = self._trust_known(report.known, level)
+        if level is not None:  # what was stored before gets the trust and the outcome that are given now
+            report.trusted = [one.id for one in self.store.scan(report.known) if one.trust is not level]
+            for id in report.trusted:
+                self.store.set_status(id, trust=level)
         if (success := lacking.get("success")) is not None:
-            report.judged = self._judge_known(report.known, success)
+            known = [one for one in self.store.scan(report.known) if not one.outcome.is_judged]
+            meant = [one for one in known if one.outcome.success in (None, success)]
+            report.judged = [self.judge(one.id, success=success).id for one in meant]
         why = self.index_if_possible() if report.added or report.known else None
         if why and self._failure:
             report.problems.append(Problem(file=self.store.location, code=NOT_INDEXED, message=why))
         if report.failed and not (report.read or report.added or report.known):
             _log.warning("nothing was read; %s: %s", *report.failed[0])
         return report
-
-    def _judge_known(self, known: Ids, success: bool) -> Ids:
-        """Judge what was stored before and nobody judged, unless the log says the contrary; returns the ids."""
-        outcomes = {one.id: one.outcome for one in self.store.scan(known)}
-        meant = [id for id, one in outcomes.items() if not one.is_judged and one.success in (None, success)]
-        return [self.judge(id, success=success).id for id in meant]
 
     def remember(
         self,
@@ -230,8 +227,7 @@ class ExperienceMemory(Upkeep):
                 `started_at`; see `RunDetails`.
 
         Raises:
-            DataError: a field is wrong; it is named.
-            DataError: nothing can be learned from it (`E_EMPTY`).
+            DataError: a field is wrong; it is named. Or nothing can be learned from the run (`E_EMPTY`).
         """
         from ufo_experience.ingest import unfollowable
         from ufo_experience.traces.in_memory import judged_run
@@ -269,10 +265,12 @@ class ExperienceMemory(Upkeep):
             raise UsageError(f"judge is one of {', '.join(get_args(Judge))}, not {judge!r}")
         said = {"success": success, "judge": judge, "score": score, "reason": redact_text(reason) if reason else None}
         verdict = validate(Verdict, {**said, "judged_at": datetime.now(timezone.utc)})
-        (full,) = resolve(self.store, [id])
-        observed = self.store.get(full).trust is Trust.OBSERVED
-        self.store.set_status(full, verdict=verdict, trust=Trust.VERIFIED if observed else None)
-        return self.store.get(full)
+        one = self.get(id)
+        return self.store.set_status(
+            one.id, verdict=verdict, trust=Trust.VERIFIED if one.trust is Trust.OBSERVED else None
+        )
+
+    # ---- asking ----
 
     def retrieve(
         self,
@@ -295,11 +293,10 @@ class ExperienceMemory(Upkeep):
         ranked among themselves. `controls` are those in view (as for `Guide.next`), `done` the names of those acted on
         so far: among equals the way comes first whose next target is on the screen.
         """
-        expect(str, task, "task")
-        for name, given in (("application", application), ("env", env)):
-            expect(str, given or "", name)
-        own = None if self.settings.threshold == "auto" else self.settings.threshold
-        least = own if threshold is None else threshold
+        for name, given in (("task", task), ("application", application or ""), ("env", env or "")):
+            expect(str, given, name)
+        if threshold is None and self.settings.threshold != "auto":
+            threshold = self.settings.threshold
         k = self.settings.top_k if top_k is None else top_k
         among = None if only is None else frozenset(only)
         screen = None
@@ -307,7 +304,7 @@ class ExperienceMemory(Upkeep):
             from ufo_experience.procedure.screen import in_view
 
             screen = in_view(controls, done, application)
-        query = Query(task, application, env, k, least, exclude_session, among, near, screen)
+        query = Query(task, application, env, k, threshold, exclude_session, among, near, screen)
         with span("search_memory", top_k=k) as told:
             found = self.parts.retriever.retrieve(query)
             told.set(hits=len(found), degraded=found.degraded is not None)
@@ -330,9 +327,8 @@ class ExperienceMemory(Upkeep):
         from ufo_experience.prompt.builder import build_prompt
 
         found = self.retrieve(task) if hits is None else hits
-        negatives = found.negatives if isinstance(found, Retrieval) else ()
+        shown = [*found, *(found.negatives if isinstance(found, Retrieval) else ())]
         limit = self.settings.max_tokens if max_tokens is None else max_tokens
-        shown = [*found, *negatives]
         with span("build_prompt", max_tokens=limit) as told:
             block = build_prompt(
                 task,
@@ -346,7 +342,11 @@ class ExperienceMemory(Upkeep):
             )
             told.set(procedures=len(block.ids), tokens=block.tokens)
         if self.settings.audit:
-            self._audit(task, shown, block, found)
+            log = AuditLog(self.store.cache_folder / AUDIT)
+            if block.ids:
+                log.injection(task, shown, block, found)
+            elif isinstance(found, Retrieval) and task.strip():
+                log.unanswered(task, found)
         return block
 
     def _beginning(self, found: Sequence[Hit]) -> str:
@@ -364,21 +364,13 @@ class ExperienceMemory(Upkeep):
         steps = shared_beginning(runs)
         return beginning_text(found.application, steps) if steps else ""
 
-    def _audit(self, task: str, shown: Hits, block: PromptBlock, found: Sequence[Hit]) -> None:
-        log = AuditLog(self.store.cache_folder / AUDIT)
-        if block.ids:
-            log.injection(task, shown, block, found)
-        elif isinstance(found, Retrieval) and task.strip():
-            log.unanswered(task, found)
-
     def guide(
         self, task: str, *, application: str | None = None, hits: Sequence[Hit] | None = None, proven_after: int = 0
     ) -> Guide | None:
         """A guide along the best known way for `task`; None when nothing is known well enough to be followed.
 
-        Args:
-            hits: what was retrieved for the task already (retrieved here when not given).
-            proven_after: how often a way must have helped since it last hurt.
+        `hits` is what was retrieved for the task already; `proven_after` how often a way must have helped since it
+        last hurt.
         """
         from ufo_experience.procedure.offer import offer
 
@@ -391,10 +383,8 @@ class ExperienceMemory(Upkeep):
         """Guides along at most `limit` ways that may be meant, best first, for an agent to choose from.
 
         For a task for which `guide` finds none: retrieval thinks each of them possible, not likely, and the task has
-        the values it takes. Whoever chooses has to read what it was learned for (`guide.procedure.task`).
-
-        Args:
-            hits: what was retrieved for the task already, with what came near (retrieved here when not given).
+        the values it takes. Whoever chooses has to read what it was learned for (`guide.procedure.task`). `hits` is
+        what was retrieved for the task already, with what came near.
         """
         from ufo_experience.procedure.offer import LOOKED_THROUGH, choices
 
@@ -402,6 +392,8 @@ class ExperienceMemory(Upkeep):
             found = self.retrieve(task, application=application, near=LOOKED_THROUGH)
             hits = [*found, *found.near]
         return choices(task, hits, limit=limit, runs_of=self._runs_of) if hits else ()
+
+    # ---- carrying out ----
 
     def run(
         self,
@@ -441,7 +433,9 @@ class ExperienceMemory(Upkeep):
         """What carries out the known way of a task, None where there is none; and what is told then."""
         from ufo_experience.executor import Execution, Executor
 
-        expect_driver(driver)
+        if not (callable(getattr(driver, "controls", None)) and callable(getattr(driver, "do", None))):
+            known = "ufo_experience.executor has SeleniumDriver, PlaywrightDriver and UfoDriver"
+            raise UsageError(f"driver is an object with controls() and do(act), not {driver!r:.60}; {known}")
         found = self.retrieve(task, application=application)
         guide = self.guide(task, hits=found)
         why = Execution(task, "", (), False, "no_way", found.reason or "no way can be followed")
@@ -504,7 +498,7 @@ class ExperienceMemory(Upkeep):
             del self.parts.retriever
         return found
 
-    # ---------------------------------------------------------------- state → action → outcome
+    # ---- state → action → outcome ----
 
     def add_experience(
         self,
@@ -521,15 +515,16 @@ class ExperienceMemory(Upkeep):
         Raises:
             DataError: naming the field.
         """
-        from ufo_experience.integrations.formats.triple import from_triple
         from ufo_experience.traces.in_memory import schema_steps
 
         for name, part in (("state", state), ("action", action), ("outcome", outcome)):
             expect(Mapping, part, name)
         if "steps" in action:
             action = {**action, "steps": schema_steps(action["steps"])}
-        first, second, third = (redact_json(part) for part in (state, action, outcome))
-        experience = from_triple(first, second, third, salience, episode_id, trust=trust_level(trust))
+        record = {"state": redact_json(state), "action": redact_json(action), "outcome": redact_json(outcome)}
+        known = {"salience": salience, "episode_id": episode_id, "trust": trust_level(trust)}
+        made = {"id": new_id(), "created_at": datetime.now(timezone.utc)}
+        experience = validate(Experience, record | known | made)
         self.take_in([experience])
         return experience.id
 
@@ -540,7 +535,7 @@ class ExperienceMemory(Upkeep):
         min_similarity: float = 0.0,
         filters: Mapping[str, Any] | None = None,
     ) -> Hits:
-        """Past records of the same task, ranked by weighted overlap, outcome and recency; see `ranker.rank`."""
+        """Past records of the same task, ranked by weighted overlap, outcome and recency; see `structured.rank`."""
         expect(Mapping, state, "state")
         expect(Mapping, {} if filters is None else filters, "filters")
         asked = validate(State, dict(state))
@@ -559,7 +554,7 @@ class ExperienceMemory(Upkeep):
         ]
 
     def recommend(self, state: Mapping[str, Any], k_actions: int = 5, k_records: int = 25) -> Advice:
-        """What tends to work in this state, by action; advice, never a decision. See `ranker.recommend`."""
+        """What tends to work in this state, by action; advice, never a decision. See `structured.recommend`."""
         hits = self.query(state, k=k_records)
         return recommend([hit.experience for hit in hits], k_actions=k_actions)
 
@@ -567,6 +562,4 @@ class ExperienceMemory(Upkeep):
 def _id(one: Hit | Experience | str) -> str:
     if isinstance(one, Hit):
         return one.experience.id
-    if isinstance(one, Experience):
-        return one.id
-    return str(expect(str, one, "id"))
+    return one.id if isinstance(one, Experience) else str(expect(str, one, "id"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Embedder, as_embedder
-from ufo_experience.errors import DataError, ServiceError, UsageError
+from ufo_experience.errors import DataError, ServiceError
 from ufo_experience.index import open_index
 from ufo_experience.index.base import MISMATCH, ExperienceIndex
 from ufo_experience.retrieve.retriever import Retriever
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
 _SPENDING = "spending.sqlite"
-
 _log = logging.getLogger(__name__)
 
 
 class Parts:
-    """What a store is used with, as the settings say: service, embedder, index, judge, policy; made when needed."""
+    """What a store is used with; each part is made when it is needed first."""
 
     def __init__(self, store: ExperienceStore, settings: Settings, embedder: Embedder | None = None) -> None:
         self.store: ExperienceStore = store
         self.settings: Settings = settings
+        self.lessons: Lessons = Lessons(store)
         self._embedder = None if embedder is None else as_embedder(embedder)
         self._is_checked = False  # that the index was made with this embedder
         self._services: dict[Provider | None, Service] = {}
@@ -60,7 +60,11 @@ class Parts:
         return self.service().waiting(seconds) if seconds > 0 else nullcontext()
 
     def embedder(self) -> Embedder:
-        """The embedder in use: the one asked for, else the index's, else OpenAI's with a key, else hashing."""
+        """The embedder in use: the one asked for, else the index's, else OpenAI's with a key, else hashing.
+
+        Raises:
+            DataError: the index was made with another one.
+        """
         with self._lock:
             if self._embedder is None:
                 spec = self.settings.embedder
@@ -70,7 +74,11 @@ class Parts:
                 hosted = self.service(provider) if provider in ("openai", "azure") else None  # type: ignore[arg-type]
                 self._embedder = open_embedder(spec, service=hosted)
             if not self._is_checked:
-                self._expect_same(self._embedder.name)
+                name, made_with = self._embedder.name, self.index.embedder_name()
+                if made_with not in (None, name):
+                    cure = f"use that, or run: ufo-experience index --rebuild --embedder {name}"
+                    raise DataError(f"the index was made with {made_with}, not {name}; {cure}", code=MISMATCH)
+                self._is_checked = made_with is not None
             return self._embedder
 
     @contextmanager
@@ -93,13 +101,6 @@ class Parts:
         with suppress(ServiceError):  # that it cannot be used now is told when it is
             self.embedder()
 
-    def _expect_same(self, name: str) -> None:
-        made_with = self.index.embedder_name()
-        if made_with not in (None, name):
-            cure = f"ufo-experience index --rebuild --embedder {name}"
-            raise DataError(f"the index was made with {made_with}, not {name}; use that, or run: {cure}", code=MISMATCH)
-        self._is_checked = made_with is not None
-
     @cached_property
     def index(self) -> ExperienceIndex:
         """The index of the store."""
@@ -120,33 +121,6 @@ class Parts:
             threshold=self.threshold(embedder.name),
         )
 
-    @cached_property
-    def lessons(self) -> Lessons:
-        """What was drawn from several runs; see `ExperienceMemory.learn_lessons`."""
-        return Lessons(self.store)
-
-    def lessons_of(self, application: str | None) -> list[Lesson]:
-        """The lessons that are shown in an application; a file that cannot be read costs no prompt."""
-        try:
-            return self.lessons.of(application, self.policy)
-        except DataError as error:
-            _log.warning("no lessons are shown: %s", error)
-            return []
-
-    @property
-    def policy(self) -> TrustPolicy:
-        """What may be shown. In a store others write to, too, a judged run is not enough: somebody must approve."""
-        own = self.settings.min_trust or (Trust.APPROVED if self.store.shared else Trust.VERIFIED)
-        return TrustPolicy(own)
-
-    def close(self) -> None:
-        """Close connections; they are opened again when they are needed."""
-        with self._lock:
-            for one in self._services.values():
-                one.close()
-            if "index" in vars(self):
-                self.index.close()
-
     def _judge(self) -> Any:
         asked = self.settings.judge
         if asked == "off" or (asked == "auto" and not _has_key()):
@@ -163,17 +137,29 @@ class Parts:
         found = kept(self.index, embedder)
         return None if found is None else found.threshold
 
+    def lessons_of(self, application: str | None) -> list[Lesson]:
+        """The lessons that are shown in an application; a file that cannot be read costs no prompt."""
+        try:
+            return self.lessons.of(application, self.policy)
+        except DataError as error:
+            _log.warning("no lessons are shown: %s", error)
+            return []
+
+    @property
+    def policy(self) -> TrustPolicy:
+        """What may be shown. In a store others write to, too, a judged run is not enough: somebody must approve."""
+        return TrustPolicy(self.settings.min_trust or (Trust.APPROVED if self.store.shared else Trust.VERIFIED))
+
+    def close(self) -> None:
+        """Close connections; they are opened again when they are needed."""
+        with self._lock:
+            for one in self._services.values():
+                one.close()
+            if "index" in vars(self):
+                self.index.close()
+
 
 def _has_key() -> bool:
     from ufo_experience.service import Access
 
     return Access.from_env().is_usable
-
-
-def expect_driver(driver: object) -> None:
-    """Raise `UsageError` unless this can carry out actions."""
-    if not (callable(getattr(driver, "controls", None)) and callable(getattr(driver, "do", None))):
-        raise UsageError(
-            f"driver is an object with controls() and do(act), not {driver!r:.60}; ufo_experience.executor has "
-            "SeleniumDriver, PlaywrightDriver and UfoDriver"
-        )

@@ -7,14 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ufo_experience.errors import (
-    DataError,
-    LockedError,
-    NotFoundError,
-    ServiceError,
-    UsageError,
-    names_arguments,
-)
+from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, UsageError, names_arguments
 from ufo_experience.index.base import IndexReport, Progress, row_of
 from ufo_experience.memory.parts import Parts
 from ufo_experience.prompt.audit import FILE as AUDIT
@@ -23,15 +16,16 @@ from ufo_experience.redact import redact_record
 from ufo_experience.request import forget
 from ufo_experience.schema import Experience, Problem, Trust, expect
 from ufo_experience.settings import Settings
-from ufo_experience.store.base import Added, ExperienceStore
+from ufo_experience.store.base import Added, ExperienceStore, StoreReport
 from ufo_experience.store.exchange import (
     ExportReport,
     ImportReport,
+    entries_of,
     export,
-    export_json,
     import_entries,
-    import_json,
     read_export,
+    ufo_index,
+    ufo_yaml,
 )
 from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.location import quoted
@@ -40,8 +34,8 @@ from ufo_experience.store.selection import (
     RecordFilter,
     SourceInfo,
     StoreStats,
-    Verification,
     chosen,
+    expect_some,
     known_sources,
     resolve,
     resolve_among,
@@ -51,12 +45,11 @@ from ufo_experience.store.selection import (
     stats,
 )
 
-Ids = list[str]  # named here: inside the class `list` is a method
-Records = list[Experience]
+Records = list[Experience]  # named here: inside the class `list` is a method
 Sources = list[SourceInfo]
+Lessons = list[Lesson]
 
 MOST_RUNS = 16  # of one task, that are compared for its procedure
-
 _log = logging.getLogger(__name__)
 
 
@@ -78,23 +71,17 @@ class Upkeep:
         runs = self.store.scan([row.id for row in rows])
         return [one for one in runs if every or self.parts.policy.admits(one) or one.is_negative]
 
-    def _trust_known(self, known: Ids, level: Trust) -> Ids:
-        """Give what was stored before the trust it is given now; returns the ids that had another."""
-        changed = [one.id for one in self.store.scan(known) if one.trust is not level]
-        for identifier in changed:
-            self.store.set_status(identifier, trust=level)
-        return changed
+    # ---- index ----
 
     def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring index and `experience.yaml` in line with the records, whoever changed them; with `rebuild` both are
         made again from nothing else (vectors of unchanged texts are kept).
         """
-        index = self.parts.index
         if rebuild:
             with self.parts.rebuilding():
-                report = index.rebuild(progress)
+                report = self.parts.index.rebuild(progress)
         else:
-            report = index.sync(progress, thorough=True)
+            report = self.parts.index.sync(progress, thorough=True)
         self._failure = None
         return report
 
@@ -109,11 +96,11 @@ class Upkeep:
         """Index what was stored; it waits (and is found by its words) when the embedder cannot answer now, or another
         process is writing. Returns why; a fault of the embedder is logged when it is another than before.
         """
-        before = self._failure
+        before, self._failure = self._failure, None
         try:
             self.parts.index.sync()
-            self._failure = None
         except LockedError as error:
+            self._failure = before
             return str(error)
         except ServiceError as error:
             self._failure = error
@@ -129,22 +116,20 @@ class Upkeep:
         command = f"ufo-experience index --db {quoted(self.store.location)}"
         return f"stored and found by words, but not embedded: {self._failure}; when that is mended: {command}"
 
-    def learn_lessons(self, application: str | None = None) -> list[Lesson]:
-        """Ask the configured chat model what made the difference between successes and failures, by application.
-
-        It is sent the tasks and controls of the newest runs that may be shown, without values. At most five lessons of
-        an application stay; three are shown as tips in a prompt, and reports on it count as their help and harm.
-
-        Raises:
-            UsageError: no chat model is configured: `summarizer` or `judge` is `openai:MODEL`.
-            ServiceError: the model cannot answer; what was learned of other applications stays.
+    def verify(self, *, repair: bool = False) -> StoreReport:
+        """Read every byte of records, events and index. `repair` first sets aside what cannot be used (into
+        `corrupt/`) and makes the index again.
         """
-        from ufo_experience.summarize.lessons import learn, model_of
+        found = self.store.verify(repair=repair)
+        wrong = self.parts.index.check()
+        if wrong and repair:
+            self.index(rebuild=True)
+            wrong = self.parts.index.check()
+        found.corrupt += [Problem(file="index", code="E_CORRUPT", message=one) for one in wrong]
+        found.index = "damaged" if wrong else "ok"
+        return found
 
-        model = model_of(self.settings)
-        where = RecordFilter(all=True, application=application)
-        runs = [one for one in select(self.store, where) if self.parts.policy.admits(one)]
-        return learn(runs, self.parts.lessons, self.parts.service(), model)
+    # ---- records ----
 
     def get(self, id: str) -> Experience:
         """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""
@@ -154,7 +139,7 @@ class Upkeep:
         """The records that are meant (default: all), the newest first; at most `limit`."""
         if limit is not None and expect(int, limit, "limit") < 1:
             raise UsageError(f"limit must be at least 1, not {limit}")
-        found = select(self.store, _meant(ids, where) or RecordFilter(all=True))
+        found = select(self.store, _meant(ids, where))
         return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
 
     def approve(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
@@ -168,10 +153,8 @@ class Upkeep:
         """Take records out of use without deleting them. See `selection.set_trust`."""
         return self._set_trust(ids, where, Trust.QUARANTINED, dry_run)
 
-    def _set_trust(
-        self, ids: Sequence[str], where: RecordFilter | None, trust: Trust, dry_run: bool = False
-    ) -> ChangeReport:
-        meant = _meant(ids, where) or RecordFilter()
+    def _set_trust(self, ids: Sequence[str], where: RecordFilter | None, trust: Trust, dry_run: bool) -> ChangeReport:
+        meant = _meant(ids, where)
         lessons = {one for one in meant.ids if is_lesson(one)}
         if not dry_run:
             self.parts.lessons.set_trust(lessons, trust)
@@ -182,11 +165,11 @@ class Upkeep:
 
     def remove(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
         """Take records out; the same log read again does not bring them back, `undo_remove` does. See `purge`."""
-        gone = chosen(self.store, _meant(ids, where) or RecordFilter())
+        gone = chosen(self.store, _meant(ids, where))
         if not dry_run:
             self.store.remove([one.id for one in gone], reason="removed by request")
             self._forget(gone)
-        return ChangeReport(tuple(gone), dry_run=dry_run)
+        return ChangeReport(gone, dry_run=dry_run)
 
     def undo_remove(self, *ids: str) -> Records:
         """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
@@ -203,29 +186,23 @@ class Upkeep:
         Raises:
             NotFoundError: no record comes from this source; the nearest known ones are named.
         """
-        meant = RecordFilter(source=str(source)) if source is not None else where or RecordFilter()
         if source is not None and where is not None:
             raise UsageError("give a source or a filter, not both (a filter has a source, too)")
-        if meant.is_empty:
-            raise UsageError(
-                "which records? give a source, ids, a filter (application, session, …), or all (all=True, --all)"
-            )
-        known = {*self.store.ids(), *self.store.removed()}
-        named = resolve_among(sorted(known), meant.ids) if meant.ids else None
-        gone = [one for one in self._stored_and_removed(named) if replace(meant, ids=()).admits(one)]
+        meant = RecordFilter(source=str(source)) if source is not None else where or RecordFilter()
+        expect_some(meant)
+        known = [*self.store.ids(), *self.store.removed()]
+        named = resolve_among(known, meant.ids) if meant.ids else None
+        there = [*self.store.scan(named), *self.store.scan_removed(named)]
+        gone = [one for one in there if meant.admits(one)]
         if not dry_run:
             self.store.purge([one.id for one in gone])
             self.parts.lessons.forget({one.id for one in gone})
             self._forget(gone)
-        if not gone and meant.source:
-            near = ", ".join(known_sources(self.store, meant.source))
-            raise NotFoundError(f"no record comes from {meant.source!r}" + (f"; nearest: {near}" if near else ""))
         if not gone and not meant.all:
-            raise NotFoundError("no record fits", file=self.store.location)
-        return ChangeReport(tuple(gone), dry_run=dry_run)
-
-    def _stored_and_removed(self, ids: Ids | None) -> Records:
-        return [*self.store.scan(ids), *self.store.scan_removed(ids)]
+            near = ", ".join(known_sources(self.store, meant.source)) if meant.source else ""
+            why = f"no record comes from {meant.source!r}" if meant.source else "no record fits"
+            raise NotFoundError(f"{why}; nearest: {near}" if near else why, file=self.store.location)
+        return ChangeReport(gone, dry_run=dry_run)
 
     def _forget(self, gone: Sequence[Experience]) -> None:
         """Take what is gone out of everything that was made of it."""
@@ -234,27 +211,37 @@ class Upkeep:
         self.index_if_possible()
         forget()
 
-    def verify(self, *, repair: bool = False) -> Verification:
-        """Read every byte of records, events and index. `repair` first sets aside what cannot be used (into
-        `corrupt/`) and makes the index again.
+    # ---- lessons, other stores, numbers ----
+
+    def learn_lessons(self, application: str | None = None) -> Lessons:
+        """Ask the configured chat model what made the difference between successes and failures, by application.
+
+        It is sent the tasks and controls of the newest runs that may be shown, without values. At most five lessons of
+        an application stay; three are shown as tips in a prompt, and reports on it count as their help and harm.
+
+        Raises:
+            UsageError: no chat model is configured: `summarizer` or `judge` is `openai:MODEL`.
+            ServiceError: the model cannot answer; what was learned of other applications stays.
         """
-        found = self.store.verify(repair=repair)
-        wrong = self.parts.index.check()
-        if wrong and repair:
-            self.index(rebuild=True)
-            wrong = self.parts.index.check()
-        problems = [Problem(file="index", code="E_CORRUPT", message=one) for one in wrong]
-        state = "damaged" if wrong else "ok"
-        return Verification(found.records, [*found.corrupt, *problems], state, found.repaired)
+        from ufo_experience.summarize.lessons import learn, model_of
+
+        model = model_of(self.settings)
+        runs = select(self.store, RecordFilter(application=application))
+        admitted = [one for one in runs if self.parts.policy.admits(one)]
+        return learn(admitted, self.parts.lessons, self.parts.service(), model)
 
     def export(self, format: str = "json", output: str | Path | None = None) -> ExportReport:
         """Write all records to one file, or into the report's `text`. See `exchange.export`."""
         expect((str, Path), "" if output is None else output, "output")
         return export(self.store, format, output)
 
+    def export_json(self) -> str:
+        """All records with their trust and usage as JSON text."""
+        return self.export().text
+
     def import_(self, file: str | Path, *, approve: bool = False, restore: bool = False) -> ImportReport:
-        """Take in an export of this package, the folder of another store, UFO's `experience.yaml`, or logs;
-        quarantined until approved.
+        """Take in an export of this package, the folder of another store, skills, UFO's `experience.yaml` or the folder
+        it lies in, or logs; quarantined until approved. The files of UFO's own index are left closed, and named.
 
         `approve` is your word that all of it may be shown to agents, also what was imported before. `restore` is for
         your own backup: trust and use are taken as written.
@@ -263,37 +250,41 @@ class Upkeep:
             DataError: the file as a whole cannot be read.
         """
         expect((str, Path), file, "file")
-        path = Path(file)
+        path = ufo_yaml(Path(file))
         entries = read_export(path)
         if entries is None and restore:
             raise DataError("no export of this package: only that can be restored", file=str(file))
-        kept = self.settings.keep_observations
-        if entries is None:
-            report = self._read_logs(path)
-        else:
-            report = import_entries(self.store, entries, restore=restore, keep_observations=kept)
+        report = self._read_logs(path) if entries is None else self._import(entries, restore)
+        for place in (".", "experience_db", "demonstration_db"):
+            report.unopened += ufo_index(path.parent / place)
         if approve:
-            report.approved = [one.id for one in self._approve_import(path, report)]
+            same = {one.id for one in self.store.scan() if _same_file(one.provenance.source, path)}
+            known = tuple(sorted({*report.added, *report.known, *same}))
+            done = set_trust(self.store, RecordFilter(ids=known), Trust.APPROVED) if known else ()
+            report.approved = [one.id for one in done]
         self.index_if_possible()
         return report
+
+    def import_json(self, json_str: str, *, restore: bool = False) -> ImportReport:
+        """Take in what `export_json` gave, quarantined until somebody approves it; `restore` as in `import_`."""
+        report = self._import(entries_of(expect(str, json_str, "json_str")), restore)
+        self.index_if_possible()
+        return report
+
+    def _import(self, entries: Iterable[object], restore: bool) -> ImportReport:
+        kept = self.settings.keep_observations
+        return import_entries(self.store, entries, restore=restore, keep_observations=kept)
 
     def _read_logs(self, file: Path) -> ImportReport:
         from ufo_experience.ingest import ingest
         from ufo_experience.summarize import open_summarizer
 
-        engine = open_summarizer("extractive")
-        kept = self.settings.keep_observations
+        engine, kept = open_summarizer("extractive"), self.settings.keep_observations
         read = ingest(
             [file], self.store, engine, include_failures=True, trust=Trust.QUARANTINED, keep_observations=kept
         )
         failed = [*read.failed, *((problem.file, problem.message) for problem in read.problems)]
         return ImportReport(added=read.added, skipped=read.skipped, failed=failed, known=read.known)
-
-    def _approve_import(self, file: Path, report: ImportReport) -> Records:
-        """Approve what came in now and what came from the same file before."""
-        known = {*report.added, *report.known}
-        known |= {one.id for one in self.store.scan() if _same_file(one.provenance.source, file)}
-        return [*set_trust(self.store, RecordFilter(ids=tuple(sorted(known))), Trust.APPROVED)] if known else []
 
     def stats(self) -> StoreStats:
         """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""
@@ -308,26 +299,13 @@ class Upkeep:
         """Where the records came from, the newest first."""
         return sources(self.store)
 
-    def export_json(self) -> str:
-        """All records with their trust and usage as JSON text."""
-        return export_json(self.store)
 
-    def import_json(self, json_str: str, *, restore: bool = False) -> ImportReport:
-        """Take in what `export_json` gave, quarantined until somebody approves it; `restore` as in `import_`."""
-        expect(str, json_str, "json_str")
-        kept = self.settings.keep_observations
-        report = import_json(self.store, json_str, restore=restore, keep_observations=kept)
-        self.index_if_possible()
-        return report
-
-
-def _meant(ids: Sequence[str], where: RecordFilter | None) -> RecordFilter | None:
-    """The filter with these ids; None when neither is given."""
-    if where is not None:
-        expect(RecordFilter, where, "where")
+def _meant(ids: Sequence[str], where: RecordFilter | None) -> RecordFilter:
+    """The filter with these ids."""
+    filter = RecordFilter() if where is None else expect(RecordFilter, where, "where")
     for one in ids:
         expect(str, one, "id")
-    return replace(where or RecordFilter(), ids=(*ids, *(where.ids if where else ()))) if ids else where
+    return replace(filter, ids=(*ids, *filter.ids))
 
 
 def _same_file(source: str, file: Path) -> bool:

@@ -16,24 +16,25 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError
+from ufo_experience.errors import LockedError, StorageError
 from ufo_experience.prompt.builder import PromptBlock
 from ufo_experience.redact import redact_text
 from ufo_experience.request import Request
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.schema import Hit
-from ufo_experience.store.files import append_at_once, patiently, read_regular, replace_file
+from ufo_experience.store.files import append, patiently, read_regular, replace_file, storage_errors, writer_lock
 
 FILE = "audit.jsonl"
 MAX_TASK = 300  # characters of a task nothing was known for
 MAX_ROWS = 5_000
 MAX_FILE = 4 << 20  # bytes; then the file becomes `audit.jsonl.1` and a new one begins: 5,000 prompts and more
 MAX_LOG = 2 * MAX_FILE
+_LOCK, _WAIT_S = ".audit.lock", 1.0
 _log = logging.getLogger(__name__)
 
 
 class AuditLog:
-    """Appends to one file; threads and processes may write at once, each line is one write."""
+    """Appends to one file; threads and processes may write at once, under a lock of its own."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,15 +67,16 @@ class AuditLog:
     def forget(self, texts: Iterable[str]) -> None:
         """Take out the rows of tasks nothing was known for that say one of these texts: what is purged is there, too.
 
-        A row that another process appends meanwhile may be lost with them. Raises `StorageError`.
+        Raises `StorageError`.
         """
         wanted = [_quoted(text) for text in {_masked(text) for text in texts} - {""}]
         for path in (self.path, self._older):
             if wanted and path.is_file() and not path.is_symlink():
-                lines = read_regular(path, MAX_LOG, error=DataError).splitlines(keepends=True)
-                kept = [line for line in lines if not any(text in line for text in wanted)]
-                if len(kept) < len(lines):
-                    replace_file(path, b"".join(kept))
+                with writer_lock(path.parent, _WAIT_S, _LOCK):
+                    lines = read_regular(path, MAX_LOG).splitlines(keepends=True)
+                    kept = [line for line in lines if not any(text in line for text in wanted)]
+                    if len(kept) < len(lines):
+                        replace_file(path, b"".join(kept))
 
     def rows(self, limit: int = MAX_ROWS) -> list[dict[str, Any]]:
         """The last rows, oldest first; [] when nothing was noted yet. What is no row is left out.
@@ -92,14 +94,15 @@ class AuditLog:
         return self.path.with_name(f"{self.path.name}.1")
 
     def _note(self, row: Mapping[str, Any]) -> None:
-        """Append a row in one write. A disk that takes none costs no answer, only a warning."""
+        """Append a row. A disk that takes none costs no answer, only a warning."""
         data = json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         try:
-            if self.path.exists() and self.path.stat().st_size + len(data) > MAX_FILE:
-                patiently(os.replace, self.path, self._older)
-            append_at_once(self.path, data)
-        except OSError as error:
-            _log.warning("this is not in the audit log: %s: %s", self.path, error.strerror or error)
+            with writer_lock(self.path.parent, _WAIT_S, _LOCK), storage_errors(self.path):
+                if self.path.exists() and self.path.stat().st_size + len(data) > MAX_FILE:
+                    patiently(os.replace, self.path, self._older)
+                append(self.path, data, sync=False)
+        except (LockedError, StorageError) as error:
+            _log.warning("this is not in the audit log: %s", error)
 
 
 def _masked(task: str) -> str:

@@ -7,10 +7,9 @@ URL, its object is called as `open(location, create=…, network=…)`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -32,28 +31,25 @@ def open_store(location: str | Path, **options: Any) -> ExperienceStore:
         UsageError: no store has this kind of URL.
     """
     scheme = scheme_of(location)
-    if scheme in ("", "file"):
-        return FolderStore.open(_file_path(str(location)) if scheme else location, **options)
+    if scheme == "file":  # file:///folder, or file://folder for one relative to here
+        parts = urlsplit(str(location))
+        location, scheme = url2pathname(parts.netloc + parts.path), ""
+    if not scheme:
+        return FolderStore.open(location, **options)
     if scheme in _POSTGRES:
         with needs_extra("postgres"):
             from ufo_experience.store.postgres import PostgresStore
 
         return PostgresStore.open(str(location), **options)
-    found = [entry for entry in entry_points(group=GROUP) if entry.name == scheme]
-    if not found:
-        known = ", ".join(f"{name}://" for name in ("file", *_POSTGRES, *entry_points(group=GROUP).names))
+    others = entry_points(group=GROUP)
+    if scheme not in others.names:
+        known = ", ".join(f"{name}://" for name in ("file", *_POSTGRES, *others.names))
         raise UsageError(f"no store opens {scheme}:// URLs; known: the path of a folder, {known}")
-    opener = cast("Callable[..., ExperienceStore]", found[0].load())
-    return opener(str(location), **options)
+    store: ExperienceStore = others[scheme].load()(str(location), **options)
+    return store
 
 
 def scheme_of(location: str | Path) -> str:
     """The scheme of a URL in lower case; empty for the path of a folder."""
     match = _URL.match(location) if isinstance(location, str) else None
     return match[1].lower() if match else ""
-
-
-def _file_path(url: str) -> str:
-    """The path of `file:///folder`, or of `file://folder` for one relative to here."""
-    parts = urlsplit(url)
-    return url2pathname(parts.netloc + parts.path)

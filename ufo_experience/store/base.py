@@ -1,24 +1,21 @@
 """What every experience store can do: records that are written once, and the events that happened to them since.
 
-A folder is the default; a URL picks another (see `open_store`). A store keeps two things and nothing else:
-
-    record   one experience as it was learned; it never changes
-    event    what somebody said or what became of it later: trust, verdict, help, harm, removed, restored
-
-Trust, outcome and usage of a record as `get` answers it are those of the record after its events.
+A folder is the default; a URL picks another (see `open_store`). Trust, outcome and use of a record, as `get` answers
+it, are those of the record after its events.
 """
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from ufo_experience.errors import ConflictError
+from ufo_experience.errors import ConflictError, DataError, NotFoundError
 from ufo_experience.ids import content_hash, content_id
 from ufo_experience.schema import (
     MAX_SESSIONS,
@@ -36,15 +33,16 @@ from ufo_experience.schema import (
 GROUP = 512  # records in one commit; other writers have their turn between groups
 EventKind = Literal["trust", "verdict", "help", "harm", "usage", "removed", "restored"]
 Said = Mapping[Literal["trust", "verdict"], Trust | Verdict | None]
+Row = tuple[Any, ...]  # of one record, as a store reads it; the id comes first
+_log = logging.getLogger(__name__)
 
 
 class Event(Model):
     """Something that happened to a record after it was learned; one line of `events.jsonl`, one row of a table.
 
     `trust` and `verdict` come with what was given, None where it was taken back; `help` and `harm` with a digest of the
-    session that was reported. `usage` sets all counts at once, as a restored backup has them. `content` is the digest
-    of the record's content that a person looked at: trust holds for these bytes and no others (a folder, where files
-    can be edited).
+    session that was reported; `usage` sets all counts, as a restored backup has them. `content` is the digest of what
+    a person looked at: trust holds for that content and no other.
     """
 
     kind: EventKind
@@ -59,10 +57,7 @@ class Event(Model):
 
 
 class Status(Model):
-    """What the events of a record come to: a fold over them, oldest first. `Status()` is that of a new record.
-
-    `trust` None means that nobody has said anything: what the record says counts.
-    """
+    """What the events of a record come to: a fold over them, oldest first. `Status()` is that of a new record."""
 
     trust: Trust | None = None
     content: Name = ""
@@ -85,11 +80,16 @@ class Status(Model):
                 change = {"removed": event.kind == "removed"}
         return self.model_copy(update=change)
 
-    def over(self, experience: Experience) -> Experience:
-        """The record as it is now."""
-        outcome = self.verdict.over(experience.outcome) if self.verdict else experience.outcome
-        now = {"trust": self.trust or experience.trust, "usage": self.usage, "outcome": outcome}
-        return experience.model_copy(update=now)
+    def over(self, one: Experience, content: str = "", whole: bool = True, most: Trust = Trust.OBSERVED) -> Experience:
+        """The record as it is now. Trust holds for the `content` it was given to (a digest), without any for a record
+        that is `whole`, as it was written; of another it is `most` at most.
+        """
+        outcome = self.verdict.over(one.outcome) if self.verdict else one.outcome
+        trust = self.trust or one.trust
+        given = self.content if self.trust else ""
+        if given != content and (given or not whole):
+            trust = min(trust, most, key=lambda level: level.rank)
+        return one.model_copy(update={"trust": trust, "usage": self.usage, "outcome": outcome})
 
 
 def used(usage: Usage, event: Event) -> Usage:
@@ -117,128 +117,130 @@ class Added:
 
 @dataclass
 class StoreReport:
-    """What `verify` found. `corrupt` is empty when every record and event is whole; `repaired` was set aside."""
+    """What `verify` found. `corrupt` is empty when all is whole; `repaired` was set aside; `index` is ok or damaged."""
 
     records: int = 0
     corrupt: list[Problem] = field(default_factory=list)
+    index: str = "ok"
     repaired: list[Problem] = field(default_factory=list)
 
 
-class ExperienceStore(Protocol):
+class ExperienceStore(ABC):
     """Durable records and events. What a method has returned from is on disk; readers take no lock.
 
     Every record passes redaction before `add`; a store writes what it is given. Removed ids stay removed: adding the
-    same content again is skipped.
+    same content again is skipped. What cannot be read raises `DataError`, a disk that refuses `StorageError`, another
+    writer who takes too long `LockedError`.
+
+    Attributes:
+        location: the folder or URL this store was opened from, without a password.
+        shared: others write here whom nobody on this machine has let in: trust must then be given by approval.
+        cache_folder: on this machine, for what is not a record: the audit log, the books of what was spent.
     """
 
-    @property
-    def location(self) -> str:
-        """The folder or URL this store was opened from."""
-        ...
+    location: str
+    shared: bool
+    cache_folder: Path
 
-    @property
-    def shared(self) -> bool:
-        """True when others write here whom nobody on this machine has let in: trust must then be given by approval."""
-        ...
+    # ---- what each kind of store does its own way ----
 
-    @property
-    def cache_folder(self) -> Path:
-        """The folder on this machine for what is not a record: the audit log, the books of what was spent."""
-        ...
-
+    @abstractmethod
     def key(self) -> bytes:
         """The store's secret for keyed digests: outside the records and every export, made when first asked for."""
-        ...
 
-    def add(self, experiences: Iterable[Experience]) -> Added:
-        """Commit records; idempotent, durable when it returns. Usage that is not empty is kept as an event.
-
-        Raises:
-            StorageError, LockedError: the disk, another writer.
-            DataError: a record is over a limit; nothing of its group is stored.
-        """
-        ...
-
-    def get(self, id: str) -> Experience:
-        """The live record with this id, as it is now. Raises `NotFoundError` or `DataError`."""
-        ...
-
-    def __contains__(self, id: object) -> bool:
-        """True when there is a live record with this id."""
-        ...
-
+    @abstractmethod
     def ids(self) -> list[str]:
         """Ids of all live records, sorted."""
-        ...
 
-    def scan(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
-        """Stream live records by id, all or those of `ids`; one that cannot be read is left out, `verify` names it."""
-        ...
-
-    def events(self, id: str | None = None) -> Iterator[Event]:
-        """What happened, oldest first: to one record, or to all."""
-        ...
-
-    def set_status(
-        self, id: str, *, trust: Trust | None = None, verdict: Verdict | None = None, expected: str | None = None
-    ) -> Experience:
-        """Note a new trust, a verdict, or both; returns the record as it is now. Raises as `get`.
-
-        `expected` is the `fingerprint` of the record as the caller saw it; another one raises `ConflictError`.
-        """
-        ...
-
-    def put_back(self, id: str, said: Said, *, expected: str | None = None) -> Experience:
-        """Note that trust, verdict, or both are what they were before: None where nobody had said anything, and what
-        the record says counts again. Returns the record as it is now. Raises as `set_status`.
-        """
-        ...
-
-    def update_usage(self, id: str, success: bool, *, session: str = "", when: datetime | None = None) -> bool:
-        """Note that the record helped (or hurt) in a session; False when that session was reported before."""
-        ...
-
-    def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
-        """Take records out; returns the ids that were there. `restore` brings them back until they are purged."""
-        ...
-
+    @abstractmethod
     def removed(self) -> list[str]:
         """Ids of what was removed and can be restored, sorted."""
-        ...
 
-    def scan_removed(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
-        """What was removed and can be restored, as it was, by id."""
-        ...
+    @abstractmethod
+    def events(self, id: str | None = None) -> Iterator[Event]:
+        """What happened, oldest first: to one record, or to all."""
 
+    @abstractmethod
+    def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
+        """Take records out; returns the ids that were there. `restore` brings them back until they are purged."""
+
+    @abstractmethod
     def restore(self, ids: Iterable[str]) -> list[Experience]:
-        """Bring removed records back as they were."""
-        ...
+        """Bring removed records back as they were. Raises `NotFoundError`; then none is."""
 
+    @abstractmethod
     def purge(self, ids: Iterable[str]) -> list[Experience]:
         """Erase records, removed ones too, with what was said of them; returns what they were.
 
         Only the id stays, as a `removed` event: the same log read again does not bring them back.
         """
-        ...
 
+    @abstractmethod
     def verify(self, *, repair: bool = False) -> StoreReport:
         """Read every byte and say what is wrong; with `repair` set aside what cannot be used, the reason beside it."""
-        ...
 
+    @abstractmethod
     def revision(self) -> str:
         """A cheap token that differs after every committed change, whoever made it."""
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """Let go of files and connections; what was acknowledged is safe without it."""
-        ...
 
+    @abstractmethod
+    def _rows(self, ids: Iterable[str] | None = None, *, removed: bool = False) -> Iterable[Row]:
+        """The rows of live or of removed records, all or those of some ids, by id."""
 
-class BaseStore(ABC):
-    """What every store does the same way: records come in groups, events follow from the record as it is now."""
+    @abstractmethod
+    def _load(self, row: Row) -> Experience:
+        """The record of a row as it is now. Raises `NotFoundError` where it went meanwhile, `DataError`."""
+
+    @abstractmethod
+    def _add_group(self, group: Sequence[Experience]) -> set[str]:
+        """Commit records in one go; returns the ids of those that were not there before."""
+
+    @abstractmethod
+    def _note(self, id: str, events: Callable[[Experience], Sequence[Event]]) -> Experience:
+        """Append the events of a live record, with no other writer between; returns the record after them."""
+
+    # ---- what follows from it ----
+
+    def get(self, id: str) -> Experience:
+        """The live record with this id, as it is now. Raises `NotFoundError` or `DataError`."""
+        for row in self._rows([id]):
+            return self._load(row)
+        raise NotFoundError(f"no experience {id!r}", file=self.location)
+
+    def __contains__(self, id: object) -> bool:
+        """True when there is a live record with this id."""
+        return isinstance(id, str) and any(True for _ in self._rows([id]))
+
+    def scan(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
+        """Stream live records by id, all or those of `ids`; one that cannot be read is left out, `verify` names it."""
+        return self._usable(self._rows(ids))
+
+    def scan_removed(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
+        """What was removed and can be restored, by id."""
+        return self._usable(self._rows(ids, removed=True))
+
+    def _usable(self, rows: Iterable[Row]) -> Iterator[Experience]:
+        return (one for row in rows if (one := self._loaded(row)))
+
+    def _loaded(self, row: Row) -> Experience | None:
+        try:
+            return self._load(row)
+        except NotFoundError:  # removed meanwhile
+            return None
+        except DataError as error:
+            _log.warning("left out: %s", error)
+            return None
 
     def add(self, experiences: Iterable[Experience]) -> Added:
-        """Commit records, in groups of up to 512; durable when it returns. See `ExperienceStore`."""
+        """Commit records, in groups of up to 512; idempotent. Usage that is not empty is kept as an event.
+
+        Raises:
+            DataError: a record is over a limit; nothing of its group is stored.
+        """
         added: list[str] = []
         skipped: list[str] = []
         source = iter(experiences)
@@ -252,33 +254,33 @@ class BaseStore(ABC):
                 fresh.discard(one.id)
         return Added(tuple(added), tuple(skipped))
 
-    @abstractmethod
-    def _add_group(self, group: Sequence[Experience]) -> set[str]:
-        """Commit records in one go; returns the ids of those that were not there before."""
-
     def set_status(
         self, id: str, *, trust: Trust | None = None, verdict: Verdict | None = None, expected: str | None = None
     ) -> Experience:
-        """Note a new trust, a verdict, or both; see `ExperienceStore`."""
+        """Note a new trust, a verdict, or both; returns the record as it is now. Raises as `get`.
 
-        def events(seen: Experience) -> list[Event]:
-            check_expected(seen, expected)
-            found = [] if verdict is None else [event("verdict", id, verdict=verdict)]
-            return found if trust is None else [*found, event("trust", id, trust=trust)]
-
-        return self._note(id, events)
+        `expected` is the `fingerprint` of the record as the caller saw it; another one raises `ConflictError`.
+        """
+        said: dict[Literal["trust", "verdict"], Trust | Verdict] = {}
+        if verdict is not None:
+            said["verdict"] = verdict
+        if trust is not None:
+            said["trust"] = trust
+        return self.put_back(id, said, expected=expected)
 
     def put_back(self, id: str, said: Said, *, expected: str | None = None) -> Experience:
-        """Note what had been said before; see `ExperienceStore`."""
+        """Note what trust and verdict are, or were before: None where nobody had said anything, and what the record
+        says counts again. Raises as `set_status`.
+        """
 
         def events(seen: Experience) -> list[Event]:
             check_expected(seen, expected)
-            return [event(kind, id, None, **{str(kind): before}) for kind, before in said.items()]
+            return [event(kind, id, None, **{str(kind): value}) for kind, value in said.items()]
 
         return self._note(id, events)
 
     def update_usage(self, id: str, success: bool, *, session: str = "", when: datetime | None = None) -> bool:
-        """Note that the record helped or hurt; see `ExperienceStore`."""
+        """Note that the record helped (or hurt) in a session; False when that session was reported before."""
         noted = event("help" if success else "harm", id, when, session=content_id([session])[:16] if session else "")
         counted = False
 
@@ -290,14 +292,6 @@ class BaseStore(ABC):
         self._note(id, events)
         return counted
 
-    @abstractmethod
-    def _note(self, id: str, events: Callable[[Experience], Sequence[Event]]) -> Experience:
-        """Append the events of a live record, with no other writer between; returns the record after them.
-
-        Raises:
-            NotFoundError, DataError: as `get`.
-        """
-
 
 def event(kind: EventKind, id: str, time: datetime | None = None, **what: Any) -> Event:
     """An event of this moment."""
@@ -305,7 +299,7 @@ def event(kind: EventKind, id: str, time: datetime | None = None, **what: Any) -
 
 
 def fingerprint(experience: Experience) -> str:
-    """SHA-256 (hex) of a record as it is now: content, outcome and trust. Its use is left out, which changes by itself.
+    """SHA-256 (hex) of a record as it is now, without its use, which changes by itself.
 
     Given back as `expected` it makes sure that what is changed is what somebody looked at.
     """

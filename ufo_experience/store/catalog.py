@@ -11,8 +11,8 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -87,26 +87,22 @@ class Catalog:
 
     def shrink(self) -> None:
         """Give back the space of what was deleted, so that no byte of it stays in the file."""
-
-        def vacuum(db: sqlite3.Connection) -> None:
-            db.execute("VACUUM")
-
-        self.run(vacuum)
+        self.run(lambda db: db.execute("VACUUM").close())
         self.tidy()
 
     def tidy(self) -> None:
         """Write what was committed into the file itself: the log beside it would keep its greatest length."""
         with suppress(LockedError, StorageError):  # somebody reads just now
-            self.run(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+            self.read("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def check(self) -> str | None:
         """What SQLite finds wrong with the file; None when it is whole."""
         with self._own_lock():
             try:
-                found = self._open().execute("PRAGMA quick_check(1)").fetchone()[0]
+                found = str(self._open().execute("PRAGMA quick_check(1)").fetchone()[0])
             except sqlite3.Error as error:
                 return str(error)
-        return None if found == "ok" else str(found)
+        return None if found == "ok" else found
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -127,15 +123,8 @@ class Catalog:
         db = self._open()
         if not write or db.in_transaction:
             return act(db)
-        db.execute("BEGIN IMMEDIATE")
-        done = False
-        try:
+        with _transaction(db):
             result = act(db)
-            db.execute("COMMIT")
-            done = True
-        finally:
-            if not done and db.in_transaction:
-                db.execute("ROLLBACK")
         self._own_changes += 1
         return result
 
@@ -151,56 +140,59 @@ class Catalog:
         try:
             for pragma in ("page_size = 8192", "journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
                 db.execute(f"PRAGMA {pragma}")
-            db.execute(_META)
-            for name in self._schemas:
-                self._require(db, name)
+            self._require_all(db)
         except BaseException:
             db.close()
             raise
         self._own_changes += 1
         return db
 
+    def _require_all(self, db: sqlite3.Connection) -> None:
+        db.execute(_META)
+        for name in self._schemas:
+            self._require(db, name)
+
     def _require(self, db: sqlite3.Connection, name: str) -> None:
         version, statements = self._schemas[name]
         key, ask = f"schema of {name}", "SELECT value FROM meta WHERE name = ?"
         if db.execute(ask, (key,)).fetchone() == (version,):
             return
-        db.execute("BEGIN IMMEDIATE")
-        try:
+        with _transaction(db):
             if db.execute(ask, (key,)).fetchone() != (version,):  # another process may have been faster
                 for statement in statements:
                     db.execute(statement)
                 db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, version))
-        finally:
-            db.execute("COMMIT")
 
     def _mend(self, error: sqlite3.Error) -> None:
         """After a failure: a damaged file is made anew, and where the disk refuses a copy in memory goes on."""
-        said = str(error)
-        if "locked" in said:
+        if "locked" in str(error):
             raise LockedError(f"{self.path}: another process keeps it; try again later") from error
         self.close()
         if isinstance(error, sqlite3.OperationalError):
             _log.warning("%s: %s; the index goes on in memory", self.path, error)
-            self._connection = self._copied()
-            self.in_memory = True
+            self._go_on_in_memory(copy=True)
             return
         _log.warning("%s: %s; made anew from the records", self.path, error)
         self.drop()
         if os.path.lexists(self.path):  # another process has it open, and Windows keeps it until that one ends
-            self._connection = self._connected(":memory:")
-            self.in_memory = True
+            self._go_on_in_memory(copy=False)
 
-    def _copied(self) -> sqlite3.Connection:
-        """A copy in memory of what the file holds, as far as it can be read."""
-        memory = self._connected(":memory:")
-        with suppress(sqlite3.Error):
-            on_disk = sqlite3.connect(f"{self.path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-            try:
-                on_disk.backup(memory)
-            finally:
-                on_disk.close()
-        memory.execute(_META)  # what was not yet written into the file itself is read from the records again
-        for name in self._schemas:
-            self._require(memory, name)
-        return memory
+    def _go_on_in_memory(self, *, copy: bool) -> None:
+        """Work in memory, with a copy of what the file holds; what is not in it is made from the records."""
+        self._connection, self.in_memory = self._connected(":memory:"), True
+        address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
+        if copy:
+            with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as on_disk:
+                on_disk.backup(self._connection)
+            self._require_all(self._connection)
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")

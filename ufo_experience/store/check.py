@@ -6,86 +6,63 @@ import os
 import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from itertools import count
 from pathlib import Path
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem
 from ufo_experience.store.base import StoreReport
-from ufo_experience.store.files import (
-    NOT_A_FILE,
-    TEMP,
-    make_folder,
-    patiently,
-    read_regular,
-    replace_file,
-    storage_errors,
-)
+from ufo_experience.store.files import TEMP, make_folder, patiently, replace_file, storage_errors
 from ufo_experience.store.records import SUFFIX
-from ufo_experience.store.watch import EVENTS, MAX_EVENTS_BYTES, RECORDS, Watch
+from ufo_experience.store.watch import EVENTS, RECORDS, Watch
 
 CORRUPT = "corrupt"
-STRAY, EDITED = "E_STRAY", "E_EDITED"
+_LEFT_ALONE = ("E_VERSION", "E_EDITED")  # by a repair
 _OLD_S = 3_600.0  # a temp file of this age has no writer
 
 
 def examine(root: Path, watch: Watch) -> StoreReport:
     """Read every record and every event."""
-    report = StoreReport()
     seen: dict[str, Path] = {}
-    for path in _entries(root / RECORDS):
-        found = _problem(path, root, watch, seen)
-        report.records += found is None
-        report.corrupt += [found] if found else []
-    report.corrupt += [found for _, found in watch.events_in(_events(root)) if isinstance(found, Problem)]
-    return report
+    found = [_problem(path, root / RECORDS, watch, seen) for path in _entries(root / RECORDS)]
+    events = [problem for _, problem in watch.events_in(watch.event_lines()) if isinstance(problem, Problem)]
+    return StoreReport(found.count(None), [*filter(None, found), *events])
 
 
-def _problem(path: Path, root: Path, watch: Watch, seen: dict[str, Path]) -> Problem | None:
+def _problem(path: Path, records: Path, watch: Watch, seen: dict[str, Path]) -> Problem | None:
     """What is wrong with a file among the records."""
     try:
-        _expect_file(path, root / RECORDS)
-        experience, content, whole = watch.read(path)
-        if (other := seen.setdefault(experience.id, path)) != path:
+        if path.suffix != SUFFIX or path.parent == records:
+            raise DataError("no file of this store has this name", file=str(path), code="E_STRAY")
+        one, content, whole = watch.read(path)
+        if (other := seen.setdefault(one.id, path)) != path:
             raise DataError(f"the same id as {other}", file=str(path), code="E_CORRUPT")
-        if not whole and watch.approved_content(experience.id) != content:
+        if not whole and watch.approved(one.id) != content:
             said = "not as it was written: edited by hand, or damaged; it counts as observed until approved"
-            raise DataError(said, file=str(path), code=EDITED)
+            raise DataError(said, file=str(path), code="E_EDITED")
     except DataError as error:
         return Problem(file=str(path), code=error.code, message=str(error))
     return None
 
 
-def mend(root: Path, report: StoreReport) -> list[Problem]:
+def mend(root: Path, watch: Watch, report: StoreReport) -> list[Problem]:
     """Set aside what a report names, the reason beside it; returns what it was. The caller holds the lock."""
-    events = {problem.line: problem for problem in report.corrupt if problem.file == str(root / EVENTS)}
-    if events:
-        _mend_events(root, events)
-    mended = [problem for problem in report.corrupt if problem.code not in ("E_VERSION", EDITED)]
-    for problem in mended:
-        path = Path(problem.file)
-        if problem.line is None and os.path.lexists(path):
-            target = _explained(root, path.name, f"{path}\n{problem.code}: {problem.message}")
-            with storage_errors(path):
-                patiently(os.replace, path, target)
+    mended = [problem for problem in report.corrupt if problem.code not in _LEFT_ALONE]
+    if bad := {problem.line: problem for problem in mended if problem.line is not None}:
+        lines = dict(enumerate(watch.event_lines().split(b"\n"), 1))
+        reason = "\n".join(f"line {number}: {problem.message}" for number, problem in bad.items())
+        replace_file(_explained(root, EVENTS, reason), b"\n".join(lines[number] for number in lines.keys() & bad))
+        kept = (line for number, line in lines.items() if number not in bad and line.strip())
+        replace_file(root / EVENTS, b"".join(line + b"\n" for line in kept))
+    for path, problem in ((Path(one.file), one) for one in mended if one.line is None):
+        with storage_errors(path):
+            if os.path.lexists(path):
+                patiently(os.replace, path, _explained(root, path.name, f"{path}\n{problem.code}: {problem.message}"))
     for path in _entries(root / RECORDS, temporary=True):
         with storage_errors(path):
             if time.time() - path.lstat().st_mtime > _OLD_S:
                 path.unlink()
     return mended
-
-
-def _mend_events(root: Path, bad: dict[int | None, Problem]) -> None:
-    lines = _events(root).split(b"\n")
-    reason = "\n".join(f"line {number}: {problem.message}" for number, problem in bad.items())
-    kept = [line for number, line in enumerate(lines, 1) if number not in bad and line.strip()]
-    lost = [line for number, line in enumerate(lines, 1) if number in bad]
-    replace_file(_explained(root, EVENTS, reason), b"\n".join(lost))
-    replace_file(root / EVENTS, b"".join(line + b"\n" for line in kept))
-
-
-def _events(root: Path) -> bytes:
-    path = root / EVENTS
-    return read_regular(path, MAX_EVENTS_BYTES, follow=False) if path.exists() else b""
 
 
 def _entries(folder: Path, *, temporary: bool = False) -> Iterator[Path]:
@@ -96,20 +73,11 @@ def _entries(folder: Path, *, temporary: bool = False) -> Iterator[Path]:
             yield from (path for path in inside if path.name.endswith(TEMP) == temporary)
 
 
-def _expect_file(path: Path, records: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        raise DataError("a folder in the place of a record", file=str(path), code=NOT_A_FILE)
-    if path.suffix != SUFFIX or path.parent == records:
-        raise DataError("no file of this store has this name", file=str(path), code=STRAY)
-
-
 def _explained(root: Path, name: str, reason: str) -> Path:
     """A free name in `corrupt/`, the reason already beside it."""
-    folder, number = root / CORRUPT, 1
-    make_folder(folder)
-    while os.path.lexists(target := folder / (name if number == 1 else f"{name}.{number}")):
-        number += 1
-    when = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    text = f"{reason}\nset aside {when}\n"
+    make_folder(root / CORRUPT)
+    names = (name if number == 1 else f"{name}.{number}" for number in count(1))
+    target = next(path for path in map((root / CORRUPT).joinpath, names) if not os.path.lexists(path))
+    text = f"{reason}\nset aside {datetime.now(timezone.utc).isoformat(timespec='seconds')}\n"
     replace_file(target.with_name(f"{target.name}.reason.txt"), text.encode("utf-8", "replace"))
     return target

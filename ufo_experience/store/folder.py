@@ -6,7 +6,6 @@
     corrupt/                                                what `verify --repair` set aside, with the reason
     .index/                                                 made from all this, may be deleted (`catalog.py`, `index/`)
     .key                                                    the secret of keyed digests
-
     experience.yaml                                         the same in UFO's form (`view.py`)
 
 A learn: lock → temp file → fsync → rename → fsync of the folder → events → one SQLite transaction → acknowledged.
@@ -23,55 +22,60 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from ufo_experience.errors import DataError, NotFoundError, RefusedError, StorageError
 from ufo_experience.ids import is_id
-from ufo_experience.schema import Experience, Trust, Usage
-from ufo_experience.store.base import BaseStore, Event, StoreReport, event
+from ufo_experience.schema import Experience, Usage
+from ufo_experience.store.base import Event, ExperienceStore, Row, StoreReport, event
 from ufo_experience.store.catalog import FOLDER as INDEX
 from ufo_experience.store.catalog import Catalog, Rows
+from ufo_experience.store.check import CORRUPT, examine, mend
 from ufo_experience.store.files import (
     TEMP,
     append,
-    check_owner,
     make_folder,
     patiently,
     read_regular,
     replace_file,
     storage_errors,
     sync_folder,
-    write_new,
     writer_lock,
 )
-from ufo_experience.store.location import carried_by, check_writable, quoted
+from ufo_experience.store.location import check_writable, quoted
 from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import View
-from ufo_experience.store.watch import EVENTS, MAX_EVENTS_BYTES, RECORDS, Place, Watch, status_of
+from ufo_experience.store.watch import EVENTS, RECORDS, REMOVED, Read, Watch, status_of
 
-REMOVED, CORRUPT, STORE_FILE, SECRET = "removed", "corrupt", "store.json", ".key"
+STORE_FILE, SECRET = "store.json", ".key"
 VERSION = 2
-KEPT = 1_024  # records that stay parsed: what is asked for is asked for again
-_IGNORED = (
-    f"# What belongs to one machine; records, events and the view are kept.\n/{INDEX}/\n/{REMOVED}/\n/{CORRUPT}/\n"
-)
-_IGNORED += f"/{SECRET}\n/.lock\n/audit.jsonl*\n/spending.sqlite*\n*{TEMP}\n"
-_COLUMNS = "SELECT id, path, inode, size, mtime, content, edited, data FROM record LEFT JOIN status USING (id)"
+_IGNORED = f"""# What belongs to one machine; records, events and the view are kept.
+/{INDEX}/
+/{REMOVED}/
+/{CORRUPT}/
+/{SECRET}
+/.*lock
+/audit.jsonl*
+/spending.sqlite*
+*{TEMP}
+"""
+_COLUMNS = "SELECT id, path, stamp, content, edited, status FROM record WHERE"
+_AMONG = "id IN (SELECT value FROM json_each(?))"
 _log = logging.getLogger(__name__)
 
 
-class FolderStore(BaseStore):
+class FolderStore(ExperienceStore):
     """Experiences in a folder. Open it with `FolderStore.open`. Safe to use from many threads and processes."""
 
+    shared = False  # who may write to a folder is decided by its owner
+
     def __init__(self, root: Path, location: str, *, lock_timeout: float, network: bool) -> None:
-        self.root, self._location = root, location
+        self.root = self.cache_folder = root
+        self.location = location
         self._timeout, self._network = lock_timeout, network
-        self._owner = root.stat().st_uid
         self.catalog = Catalog(root)
         self._watch = Watch(root, self.catalog)
         self._view = View(root, self.catalog, self.scan)
-        self._parsed: dict[Place, Experience] = {}
 
     @classmethod
     def open(
@@ -100,33 +104,15 @@ class FolderStore(BaseStore):
         for name in (RECORDS, REMOVED, CORRUPT, INDEX, EVENTS):
             if (root / name).is_symlink():
                 raise RefusedError(f"{root / name}: a link; a store lies in one folder")
-        if carried_by(root):
-            _log.warning("%s lies on %s", root, carried_by(root))
         return cls(root, str(path), lock_timeout=lock_timeout, network=network)
 
-    @property
-    def location(self) -> str:
-        """The folder, as it was named."""
-        return self._location
-
-    @property
-    def cache_folder(self) -> Path:
-        """The folder."""
-        return self.root
-
-    @property
-    def shared(self) -> bool:
-        """False: who may write to a folder is decided by its owner."""
-        return False
-
     def key(self) -> bytes:
-        """The secret of keyed digests, made when first asked for. Raises `StorageError`."""
+        """The secret of keyed digests, made when first asked for."""
         path = self.root / SECRET
         if not path.exists():
             with self._writing():
                 if not path.exists():
-                    write_new(path, secrets.token_hex(32).encode())
-                    sync_folder(self.root)
+                    replace_file(path, secrets.token_hex(32).encode())
         return read_regular(path, 4_096, follow=False).strip()
 
     def look_everywhere(self) -> None:
@@ -138,48 +124,19 @@ class FolderStore(BaseStore):
 
     # ---- reading ----
 
-    def get(self, id: str) -> Experience:
-        """The live record with this id, as it is now. Raises `NotFoundError`, `DataError`."""
-        found = self._rows("live AND id = ?", (id,)) if is_id(id) else []
-        if not found:
-            raise NotFoundError(f"no experience {id!r}", file=self.location)
-        return self._load(found[0])
-
-    def __contains__(self, id: object) -> bool:
-        return is_id(id) and bool(self._rows("live AND id = ?", (id,)))
-
     def ids(self) -> list[str]:
         """Ids of all live records, sorted."""
-        self._watch.refresh()
-        return [id for (id,) in self.catalog.read("SELECT id FROM record WHERE live ORDER BY id")]
-
-    def scan(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
-        """Stream live records by id; what cannot be read is logged and left out."""
-        for row in self._rows("live", ()) if ids is None else self._rows(*_among("live", ids)):
-            found = self._usable(row)
-            if found is not None:
-                yield found
-
-    def _usable(self, row: tuple[Any, ...]) -> Experience | None:
-        try:
-            return self._load(row)
-        except NotFoundError:  # removed meanwhile
-            return None
-        except DataError as error:
-            _log.warning("left out: %s", error)
-            return None
-
-    def events(self, id: str | None = None) -> Iterator[Event]:
-        """What happened, oldest first: to one record, or to all."""
-        path = self.root / EVENTS
-        data = read_regular(path, MAX_EVENTS_BYTES, follow=False) if path.exists() else b""
-        for _, found in self._watch.events_in(data):
-            if isinstance(found, Event) and id in (None, found.id):
-                yield found
+        return self._ids("live")
 
     def removed(self) -> list[str]:
-        """Ids of what was removed and can be restored, sorted."""
-        return sorted(self._removed_files())
+        """Ids of what was removed and can be restored, sorted; a crash may have left its file among the records."""
+        return self._ids("NOT live AND path IS NOT NULL")
+
+    def events(self, id: str | None = None) -> Iterator[Event]:
+        """What happened, oldest first."""
+        for _, found in self._watch.events_in(self._watch.event_lines()):
+            if isinstance(found, Event) and id in (None, found.id):
+                yield found
 
     def revision(self) -> str:
         """A token that differs after every committed change."""
@@ -190,144 +147,128 @@ class FolderStore(BaseStore):
         self._watch.refresh()
         return int(self.catalog.meta("change") or 0)
 
-    def _rows(self, where: str, given: Sequence[Any]) -> Rows:
+    def _ids(self, where: str) -> list[str]:
         self._watch.refresh()
-        return self.catalog.read(f"{_COLUMNS} WHERE {where} ORDER BY id", given)
+        return [id for (id,) in self.catalog.read(f"SELECT id FROM record WHERE {where} ORDER BY id")]
 
-    def _load(self, row: tuple[Any, ...]) -> Experience:
+    def _rows(self, ids: Iterable[str] | None = None, *, removed: bool = False) -> Rows:
+        self._watch.refresh()
+        which = "NOT live AND path IS NOT NULL" if removed else "live"
+        if ids is None:
+            return self.catalog.read(f"{_COLUMNS} {which} ORDER BY id")
+        return self.catalog.read(f"{_COLUMNS} {which} AND {_AMONG} ORDER BY id", [_listed(ids)])
+
+    def _load(self, row: Row) -> Experience:
         """The record of a row of the catalog. One whose file changed under its name is read again."""
-        id, place = row[0], Place(*row[1:5])
-        path = self.root / place.path
-        with storage_errors(path):
-            info = os.lstat(path) if os.path.lexists(path) else None
-        if info is None or (info.st_ino, info.st_size, info.st_mtime_ns) != place[1:]:
-            self._watch.take_file(place.path)
-            rows = self.catalog.read(f"{_COLUMNS} WHERE live AND id = ?", (id,))
-            if not rows:
-                if info is not None:
-                    self._watch.read(path)  # which says what is wrong with it
-                raise NotFoundError(f"no experience {id!r}", file=self.location)
-            place, row = Place(*rows[0][1:5]), rows[0]
-        if info is not None:
-            check_owner(info, path, self._owner)
-        experience = self._parsed.get(place) or self._watch.read(self.root / place.path)[0]
-        self._keep(place, experience)
-        return _as_now(experience, *row[5:])
-
-    def _keep(self, place: Place, experience: Experience) -> None:
-        if len(self._parsed) >= KEPT:
-            self._parsed = {}
-        self._parsed[place] = experience
+        id, path, stamp, content, edited, said = row
+        if (now := self._watch.stamp(path)) == stamp:
+            return status_of(said).over(self._watch.parsed(path, stamp), content, not edited)
+        self._watch.take({path: None})
+        for changed in self.catalog.read(f"{_COLUMNS} id = ? AND path = ?", (id, path)):
+            return self._load(changed)
+        if now:
+            self._watch.read(path)  # which says what is wrong with it
+        raise NotFoundError(f"no experience {id!r}", file=self.location)
 
     # ---- writing ----
 
     def _add_group(self, group: Sequence[Experience]) -> set[str]:
         encoded = [(one, encode(one)) for one in group]
         with self._writing():
-            ids = [one.id for one in group]
-            known = {row[0] for row in self._rows(*_among("path IS NOT NULL", ids))} | self._removed_ids(ids)
+            ask = f"SELECT id FROM record WHERE (removed OR path IS NOT NULL) AND {_AMONG}"
+            known = {id for (id,) in self.catalog.read(ask, [_listed(one.id for one in group)])}
             fresh = [(one, data) for one, data in encoded if one.id not in known]
-            return self._write(fresh) if fresh else set()
+            if fresh:
+                self._write(fresh)
+        return {one.id for one, _ in fresh}
 
-    def _write(self, fresh: Sequence[tuple[Experience, bytes]]) -> set[str]:
-        written: list[tuple[Path, Experience, str]] = []
+    def _write(self, fresh: Sequence[tuple[Experience, bytes]]) -> None:
+        written: dict[str, Read] = {}
         try:
             for one, data in fresh:
                 path = self._free_place(one)
-                written.append((path, one, json.loads(data)["sha256"]))
-                write_new(path, data)
-            for folder in {path.parent for path, _, _ in written}:
+                written[path] = one, json.loads(data)["sha256"], True
+                replace_file(self.root / path, data, sync=False)
+            for folder in {(self.root / path).parent for path in written}:
                 sync_folder(folder)
             self._append([event("usage", one.id, usage=one.usage) for one, _ in fresh if one.usage != Usage()])
         except StorageError:
-            for path, _, _ in written:  # not acknowledged: none of the group stays
+            for path in written:  # not acknowledged: none of the group stays
                 with suppress(OSError):
-                    path.unlink()
+                    (self.root / path).unlink()
             raise
-        self._watch.wrote(written)
-        for path, one, _ in written:
-            with storage_errors(path):
-                self._keep(self._watch.place(path), one)
-        return {one.id for one, _ in fresh}
+        self._watch.take(written, are_all=True)
 
-    def _free_place(self, one: Experience) -> Path:
+    def _free_place(self, one: Experience) -> str:
         """Where the file of a record goes; with more of its id where another record's begins the same."""
         folder, words = place_of(one)
         make_folder(self.root / RECORDS / folder)
-        paths = (self.root / RECORDS / folder / f"{words}-{one.id[:digits]}{SUFFIX}" for digits in (8, 16, 32))
-        return next(path for path in paths if not os.path.lexists(path))
+        paths = (f"{RECORDS}/{folder}/{words}-{one.id[:digits]}{SUFFIX}" for digits in (8, 16, 32))
+        return next(path for path in paths if not os.path.lexists(self.root / path))
 
     def _note(self, id: str, events: Callable[[Experience], Sequence[Event]]) -> Experience:
         with self._writing():
             seen = self.get(id)
             content = self.catalog.read("SELECT content FROM record WHERE id = ?", (id,))[0][0]
-            bound = [one.model_copy(update={"content": content}) if one.trust else one for one in events(seen)]
-            if not bound:
+            noted = [one.model_copy(update={"content": content}) if one.trust else one for one in events(seen)]
+            if not noted:
                 return seen
-            self._append(bound)
+            self._append(noted)
             return self.get(id)
 
     def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
         """Take records out: a `removed` event, then the file moves to `removed/`. Returns the ids that were there."""
         with self._writing():
-            rows = self._rows(*_among("live", ids))
+            rows = self._rows(ids)
             self._append([event("removed", row[0], reason=reason) for row in rows])
             for id, path, *_ in rows:
-                self._move(self.root / path, self.root / REMOVED / f"{id}{SUFFIX}")
-            self._watch.refresh()
+                self._move(path, f"{REMOVED}/{id}{SUFFIX}")
         return [row[0] for row in rows]
 
     def restore(self, ids: Iterable[str]) -> list[Experience]:
-        """Bring removed records back as they were. Raises `NotFoundError`."""
+        """Bring removed records back as they were. Raises `NotFoundError`; then none is."""
         wanted = list(ids)
         with self._writing():
-            files = self._removed_files()
+            rows = {row[0]: row for row in self._rows(wanted, removed=True)}
             for id in wanted:
-                if id not in files:
+                if id not in rows:
                     raise NotFoundError(f"no removed record {id!r}", file=self.location)
-                if files[id].parent.name == REMOVED:
-                    self._move(files[id], self._free_place(self._watch.read(files[id])[0]))
-            self._append([event("restored", id) for id in wanted])
-            self._watch.refresh()
+            for row in rows.values():
+                if row[1].startswith(REMOVED):
+                    self._move(row[1], self._free_place(self._load(row)))
+            self._append([event("restored", id) for id in rows])
         return [self.get(id) for id in wanted]
-
-    def scan_removed(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
-        """What was removed and can be restored, by id; what cannot be read is left out."""
-        files = self._removed_files()
-        for id in sorted(files.keys() if ids is None else files.keys() & set(ids)):
-            with suppress(DataError):
-                yield self._watch.read(files[id])[0]
 
     def purge(self, ids: Iterable[str]) -> list[Experience]:
         """Erase records, removed ones too, and what was said of them; only `removed` events with their ids stay."""
-        wanted = set(ids)
+        wanted = sorted({id for id in ids if is_id(id)})
         with self._writing():
-            gone = [*self.scan(wanted), *self.scan_removed(wanted)]
-            files = {id: path for id, path in self._removed_files().items() if id in wanted}
-            rows = self._rows(*_among("path IS NOT NULL", wanted))
-            self._rewrite_events(wanted, [event("removed", id, reason="purged") for id in sorted(wanted)])
-            paths = {*files.values(), *(self.root / row[1] for row in rows)}
+            rows = [*self._rows(wanted), *self._rows(wanted, removed=True)]
+            gone = list(self._usable(rows))
+            kept = [one for one in self.events() if one.id not in wanted]
+            erased = [event("removed", id, reason="purged") for id in wanted]
+            replace_file(self.root / EVENTS, map(_line, [*kept, *erased]))
+            paths = {self.root / row[1] for row in rows} | {self.root / REMOVED / f"{id}{SUFFIX}" for id in wanted}
             for path in paths:
                 with storage_errors(path), suppress(FileNotFoundError):
                     patiently(os.unlink, path)
-            for folder in {path.parent for path in paths}:
+            for folder in {path.parent for path in paths if path.parent.exists()}:
                 sync_folder(folder)
                 with suppress(OSError):  # not empty
                     folder.rmdir()
-            self._parsed.clear()
-            self._watch.refresh()
+            self._watch.forget()
         return gone
 
     def verify(self, *, repair: bool = False) -> StoreReport:
         """Read every byte and say what is wrong; see `check.py`."""
-        from ufo_experience.store.check import examine, mend
-
-        if not repair:
-            return examine(self.root, self._watch)
-        with self._writing():
-            repaired = mend(self.root, examine(self.root, self._watch))
-            self._watch.refresh(everything=True)
-        return StoreReport(**{**vars(examine(self.root, self._watch)), "repaired": repaired})
+        repaired = []
+        if repair:
+            with self._writing():
+                repaired = mend(self.root, self._watch, examine(self.root, self._watch))
+                self._watch.refresh(everything=True)
+        report = examine(self.root, self._watch)
+        report.repaired = repaired
+        return report
 
     def close(self) -> None:
         """Close the catalog; it is opened again when it is needed."""
@@ -353,64 +294,37 @@ class FolderStore(BaseStore):
 
     def _append(self, events: Sequence[Event]) -> None:
         """Append events, durably. A line that a writer before left torn is closed first."""
-        if not events:
-            return
-        path = self.root / EVENTS
-        torn = path.exists() and not _ends_with_newline(path)
-        append(path, b"\n" * torn + b"".join(self._line(one) for one in events))
-        self._watch.refresh()
+        if events:
+            path = self.root / EVENTS
+            append(path, b"\n" * _is_torn(path) + b"".join(map(_line, events)))
+            self._watch.refresh()
 
-    def _line(self, one: Event) -> bytes:
-        payload = one.model_dump(mode="json", exclude_defaults=True)
-        return json.dumps(sealed(payload), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-
-    def _rewrite_events(self, without: set[str], then: Sequence[Event]) -> None:
-        """Write the file anew without the lines about some ids: an erasure is the one thing that rewrites it."""
-        kept = [one for one in self.events() if one.id not in without]
-        replace_file(self.root / EVENTS, (self._line(one) for one in (*kept, *then)))
-
-    def _move(self, path: Path, target: Path) -> None:
+    def _move(self, path: str, to: str) -> None:
+        source, target = self.root / path, self.root / to
         make_folder(target.parent)
-        with storage_errors(path):
-            patiently(os.replace, path, target)
+        with storage_errors(source):
+            patiently(os.replace, source, target)
         sync_folder(target.parent)
-        sync_folder(path.parent)
-
-    def _removed_ids(self, ids: Iterable[str]) -> set[str]:
-        ask = "SELECT id FROM status WHERE removed AND id IN (SELECT value FROM json_each(?))"
-        return {id for (id,) in self.catalog.read(ask, (json.dumps(sorted(ids)),))}
-
-    def _removed_files(self) -> dict[str, Path]:
-        """Id → file of what was removed and not purged; a crash may have left it among the records."""
-        folder = self.root / REMOVED
-        with storage_errors(folder):
-            paths = folder.iterdir() if folder.is_dir() else ()
-            found = {path.stem: path for path in paths if path.suffix == SUFFIX and is_id(path.stem)}
-        rows = self._rows("removed AND path IS NOT NULL", ())
-        return found | {row[0]: self.root / row[1] for row in rows}
+        sync_folder(source.parent)
 
 
-def _as_now(experience: Experience, content: str, edited: int, data: str | None) -> Experience:
-    """The record after its events; trust holds for the content that it was given to."""
-    status = status_of(data)
-    now = status.over(experience)
-    given = status.content if status.trust else ""
-    if given != content and (given or edited):
-        return now.model_copy(update={"trust": min(now.trust, Trust.OBSERVED, key=lambda level: level.rank)})
-    return now
+def _line(one: Event) -> bytes:
+    payload = one.model_dump(mode="json", exclude_defaults=True)
+    return json.dumps(sealed(payload), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
-def _among(where: str, ids: Iterable[str]) -> tuple[str, tuple[str]]:
-    """A condition and what it is given: rows of some ids."""
-    return f"{where} AND id IN (SELECT value FROM json_each(?))", (json.dumps(sorted(set(ids))),)
+def _listed(ids: Iterable[str]) -> str:
+    return json.dumps([id for id in ids if is_id(id)])
 
 
-def _ends_with_newline(path: Path) -> bool:
-    with storage_errors(path), open(path, "rb") as stream:
-        if not stream.seek(0, 2):
-            return True
-        stream.seek(-1, 2)
-        return stream.read(1) == b"\n"
+def _is_torn(path: Path) -> bool:
+    """True when the last line has no end."""
+    with storage_errors(path):
+        if not path.exists() or not path.stat().st_size:
+            return False
+        with open(path, "rb") as stream:
+            stream.seek(-1, os.SEEK_END)
+            return stream.read() != b"\n"
 
 
 def _make(root: Path, network: bool) -> None:
@@ -430,10 +344,10 @@ def _check_version(root: Path) -> None:
         return  # a clone that left it out
     found = parse(read_regular(path, 1 << 20, follow=False), file=str(path))
     version = found.get("version") if isinstance(found, dict) else None
+    if version == VERSION:
+        return
+    message = f"version {version!r} is not known here, only {VERSION}"
     if isinstance(found, dict) and "payload" in found:
-        message = (
-            "a store of the first edition; take it in with: ufo-experience import FOLDER --restore --db NEW_FOLDER"
-        )
-        raise DataError(message, file=str(path), code="E_VERSION")
-    if version != VERSION:
-        raise DataError(f"version {version!r} is not known here, only {VERSION}", file=str(path), code="E_VERSION")
+        command = "ufo-experience import FOLDER --restore --db NEW_FOLDER"
+        message = f"a store of the first edition; take it in with: {command}"
+    raise DataError(message, file=str(path), code="E_VERSION")

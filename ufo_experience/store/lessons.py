@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from ufo_experience.errors import DataError, NotFoundError
@@ -22,9 +22,9 @@ from ufo_experience.trust.policy import TrustPolicy
 
 FILE = "lessons.json"
 MOST, SHOWN = 5, 3  # lessons of an application, and of one prompt
+PREFIX = "lesson-"
 _MAX_FILE = 4 << 20
 _LOCK_S = 10.0
-PREFIX = "lesson-"
 
 
 class Lesson(Model):
@@ -65,7 +65,8 @@ class Lessons:
         if not isinstance(said, dict) or not isinstance(said.get("lessons"), list):
             raise DataError("not a file of lessons", file=str(self._path))
         found = tuple(validate(Lesson, one, file=str(self._path)) for one in said["lessons"])
-        if hmac.compare_digest(str(said.get("hmac")).encode(), _signature(said["lessons"], self._store.key()).encode()):
+        signature = _signature(said["lessons"], self._store.key())
+        if hmac.compare_digest(str(said.get("hmac")).encode(), signature.encode()):
             return found
         return tuple(one.model_copy(update={"trust": Trust.QUARANTINED}) for one in found)
 
@@ -73,9 +74,8 @@ class Lessons:
         """What is shown in an application, the most helpful first: lessons that stay and rest on a record that may be
         shown. Where own records take approval, so does a lesson.
         """
-        key = application_key(application)
-        known = [one for one in self.all() if one.stays and application_key(one.application) == key]
-        known = [one for one in known if policy.own is not Trust.APPROVED or one.trust is Trust.APPROVED]
+        least = Trust.APPROVED if policy.own is Trust.APPROVED else Trust.OBSERVED
+        known = [one for one in _in(application, self.all()) if one.stays and one.trust.rank >= least.rank]
         shown = [one for one in known if any(map(policy.admits, self._store.scan(one.ids)))]
         return sorted(shown, key=lambda one: one.hurt - one.helped)[:SHOWN]
 
@@ -83,61 +83,55 @@ class Lessons:
         """Keep new lessons in place of old ones that nobody approved and that never helped; at most five stay."""
 
         def change(known: Sequence[Lesson]) -> list[Lesson]:
-            own = [one for one in known if application_key(one.application) == application_key(application)]
-            kept = [one for one in own if not one.stays or one.helped or one.trust is Trust.APPROVED]
-            room = MOST - sum(one.stays for one in kept)
-            before = {one.id: one for one in own}
-            fresh = [before.get(one.id, one) for one in new if before.get(one.id) not in kept]
-            return [*(one for one in known if one not in own), *kept, *fresh[: max(0, room)]]
+            own = {one.id: one for one in _in(application, known)}
+            kept = [one for one in own.values() if not one.stays or one.helped or one.trust is Trust.APPROVED]
+            room = max(0, MOST - sum(one.stays for one in kept))
+            fresh = [own.get(one.id, one) for one in new if own.get(one.id) not in kept]
+            return [*(one for one in known if one.id not in own), *kept, *fresh[:room]]
 
-        after = self._write(change)
-        return [one for one in after if one.stays and application_key(one.application) == application_key(application)]
+        return [one for one in _in(application, self._write(change)) if one.stays]
 
     def bring_in(self, lessons: Sequence[Lesson]) -> None:
         """Keep lessons of an export that are not known here."""
         if lessons:
-            self._write(lambda known: [*known, *(one for one in lessons if one.id not in {own.id for own in known})])
+            self._write(lambda known: list({one.id: one for one in (*lessons, *known)}.values()))
 
     def credit(self, ids: Collection[str], success: bool) -> None:
         """Count the outcome of a run in which lessons were shown."""
         count = "helped" if success else "hurt"
-        if ids:
-            self._write(lambda known: [_counted(one, count) if one.id in ids else one for one in known])
+        self._update(ids, lambda one: {count: getattr(one, count) + 1})
 
     def set_trust(self, ids: Collection[str], trust: Trust) -> None:
         """Approve lessons, or put them aside. Raises `NotFoundError`."""
-        missing = set(ids) - {one.id for one in self.all()}
-        if missing:
+        if missing := set(ids) - {one.id for one in self.all()}:
             raise NotFoundError(f"no lesson {min(missing)!r}", file=str(self._path))
-        if ids:
-            self._write(
-                lambda known: [one.model_copy(update={"trust": trust}) if one.id in ids else one for one in known]
-            )
+        self._update(ids, lambda one: {"trust": trust})
 
     def forget(self, ids: Collection[str]) -> None:
         """Take purged records out of what lessons rest on, and with the last one the lesson."""
+        resting = [one.id for one in self.all() if not set(ids).isdisjoint(one.ids)]
+        self._update(resting, lambda one: {"ids": tuple(id for id in one.ids if id not in ids)})
 
-        def change(known: Sequence[Lesson]) -> list[Lesson]:
-            left = [(one, tuple(id for id in one.ids if id not in ids)) for one in known]
-            return [one.model_copy(update={"ids": still}) for one, still in left if still]
-
-        if any(not set(ids).isdisjoint(one.ids) for one in self.all()):
-            self._write(change)
+    def _update(self, ids: Collection[str], change: Callable[[Lesson], dict[str, Any]]) -> None:
+        """Change fields of some lessons; one that rests on nothing any more goes."""
+        if ids:
+            self._write(lambda known: [one.model_copy(update=change(one)) if one.id in ids else one for one in known])
 
     def _write(self, change: Callable[[Sequence[Lesson]], list[Lesson]]) -> list[Lesson]:
         key = self._store.key()
         with writer_lock(self._path.parent, _LOCK_S):
-            after = change(self.all())
+            after = [one for one in change(self.all()) if one.ids]
             lessons = [one.model_dump(mode="json") for one in after]
             told = {"lessons": lessons, "hmac": _signature(lessons, key)}
             replace_file(self._path, json.dumps(told, ensure_ascii=False, indent=1).encode())
         return after
 
 
+def _in(application: str | None, lessons: Iterable[Lesson]) -> list[Lesson]:
+    key = application_key(application)
+    return [one for one in lessons if application_key(one.application) == key]
+
+
 def _signature(lessons: list[Any], key: bytes) -> str:
     """What only who has the key of the store can write."""
     return hmac.new(key, canonical(lessons), "sha256").hexdigest()
-
-
-def _counted(one: Lesson, count: str) -> Lesson:
-    return one.model_copy(update={count: getattr(one, count) + 1})

@@ -1,35 +1,111 @@
 """Experiences in PostgreSQL, for many machines at once: learning inserts rows, and nobody waits for anybody.
 
-The tables are described in `tables.py`. What a method has returned from is committed. An index in the same database
-adds its rows in the same transaction (`PostgresStore.indexing`): a record is found as soon as it is there.
+What a method has returned from is committed. An index in the same database adds its rows in the same transaction
+(`PostgresStore.indexing`): a record is found as soon as it is there. The tables, those of the index among them:
+
+    store    one row: id and version of the tables
+    secret   one row: the key of digests; it is in no export
+    record   one experience as it was learned, beside it its status: what its events come to, and its trust
+    event    what happened since, one row each, in the transaction that changes the status
+    clock    how many changes were committed, in 64 rows: each connection counts in one of them, so that writers do
+             not wait for each other, and their sum differs after every commit, in whatever order they come
+    row      what ranking needs of a record, its words as a `tsvector`
+    vector   its embedding, where the server has pgvector
+    kept     small values that cost a request, such as the verdicts of a judge
 """
 
 from __future__ import annotations
 
-import logging
 import os
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from platformdirs import user_cache_path
 
-from ufo_experience.errors import DataError, NotFoundError
-from ufo_experience.ids import is_id
+from ufo_experience.errors import DataError, NotFoundError, StorageError
+from ufo_experience.ids import is_id, new_id
 from ufo_experience.schema import Experience, Problem, Trust, Usage, validate
-from ufo_experience.store.base import BaseStore, Event, Status, StoreReport, event
+from ufo_experience.store.base import Event, ExperienceStore, Row, Status, StoreReport, event
 from ufo_experience.store.postgres_server import Connection, Database
-from ufo_experience.store.postgres_tables import CLOCKS, open_tables
 from ufo_experience.store.records import decode, encode
 
 PAGE = 500  # rows fetched at once
+VERSION = 6  # of the tables; those of the first edition had 1 to 5
+CLOCKS = 64
+
+_TABLES = f"""
+CREATE SCHEMA IF NOT EXISTS ufo_experience;
+CREATE TABLE ufo_experience.store (
+    single boolean PRIMARY KEY DEFAULT true CHECK (single),
+    version integer NOT NULL,
+    store_id text NOT NULL,
+    embedder text,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE TABLE ufo_experience.secret (single boolean PRIMARY KEY DEFAULT true CHECK (single), key bytea NOT NULL);
+CREATE TABLE ufo_experience.record (
+    id text COLLATE "C" PRIMARY KEY,
+    record json NOT NULL, -- not jsonb: it comes back letter by letter, numbers and zero bytes included
+    trust text NOT NULL,
+    status json NOT NULL,
+    removed boolean NOT NULL DEFAULT false,
+    indexed boolean NOT NULL DEFAULT false,
+    author text NOT NULL DEFAULT session_user,
+    learned_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX record_not_indexed ON ufo_experience.record (id) WHERE NOT indexed;
+CREATE TABLE ufo_experience.event (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text COLLATE "C" NOT NULL,
+    kind text NOT NULL,
+    event json NOT NULL,
+    author text NOT NULL DEFAULT session_user
+);
+CREATE INDEX event_by_id ON ufo_experience.event (id);
+CREATE TABLE ufo_experience.row (
+    id text COLLATE "C" PRIMARY KEY REFERENCES ufo_experience.record ON DELETE CASCADE,
+    row json NOT NULL,
+    application text NOT NULL,
+    env text NOT NULL,
+    session text NOT NULL,
+    success boolean,
+    imported boolean NOT NULL,
+    task_key text NOT NULL,
+    digest text NOT NULL,
+    raw integer NOT NULL,
+    masked integer NOT NULL,
+    words tsvector NOT NULL
+);
+CREATE INDEX row_by_words ON ufo_experience.row USING gin (words);
+CREATE INDEX row_by_task ON ufo_experience.row (task_key);
+CREATE TABLE ufo_experience.kept (
+    kind text,
+    key text,
+    value bytea NOT NULL,
+    owner text COLLATE "C" REFERENCES ufo_experience.record ON DELETE CASCADE,
+    PRIMARY KEY (kind, key)
+);
+CREATE INDEX kept_by_owner ON ufo_experience.kept (owner);
+CREATE TABLE ufo_experience.clock (slot integer PRIMARY KEY, changes bigint NOT NULL DEFAULT 0) WITH (fillfactor = 10);
+INSERT INTO ufo_experience.clock SELECT generate_series(0, {CLOCKS - 1});
+CREATE EXTENSION IF NOT EXISTS vector;
+CREATE TABLE ufo_experience.vector (
+    id text COLLATE "C" REFERENCES ufo_experience.record ON DELETE CASCADE,
+    embedder text COLLATE "C",
+    digest text NOT NULL,
+    embedding halfvec, -- a cosine changes by some 1e-5
+    PRIMARY KEY (id, embedder)
+);
+ALTER TABLE ufo_experience.vector ALTER COLUMN embedding SET STORAGE PLAIN; -- all are compared
+CREATE INDEX vector_missing ON ufo_experience.vector (embedder) WHERE embedding IS NULL;
+"""
 
 _INSERT = """
 INSERT INTO ufo_experience.record (id, record, trust, status, indexed)
-SELECT id, record::json, trust, status::json, %(indexed)s
-FROM unnest(%(ids)s::text[], %(records)s::text[], %(trusts)s::text[], %(statuses)s::text[])
-AS fresh (id, record, trust, status)
+SELECT id, record::json, trust, status::json, %s
+FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[]) AS fresh (id, record, trust, status)
 WHERE NOT EXISTS (
     SELECT FROM ufo_experience.event gone WHERE gone.id = fresh.id AND gone.kind = 'removed'
 )
@@ -38,27 +114,32 @@ ON CONFLICT DO NOTHING RETURNING id
 _RESTORE = """
 UPDATE ufo_experience.record SET removed = false,
     indexed = EXISTS (SELECT FROM ufo_experience.row WHERE row.id = record.id)
-WHERE id = ANY(%s) AND removed RETURNING id
+WHERE id = ANY(%s) AND removed
 """
-_READ = "SELECT id, record::text, status FROM ufo_experience.record"
+_READ = "SELECT id, record::text, status FROM ufo_experience.record WHERE"
 _NOTE = "INSERT INTO ufo_experience.event (id, kind, event) VALUES (%s, %s, %s)"
 _STATUS = "UPDATE ufo_experience.record SET (trust, status) = (%s, %s::json) WHERE id = %s"
 _TICK = f"UPDATE ufo_experience.clock SET changes = changes + 1 WHERE slot = pg_backend_pid() % {CLOCKS}"
-_log = logging.getLogger(__name__)
 
 Indexing = Callable[[Connection, Sequence[Experience]], None]
 
 
-class PostgresStore(BaseStore):
+class PostgresStore(ExperienceStore):
     """Experiences in a database, one store in each. Open it with `PostgresStore.open`.
 
     `indexing`, where an index is in the same database, inserts the rows of new records in the transaction of theirs.
     """
 
+    shared = True  # whoever may write to the database may add records
+
     def __init__(self, database: Database, store_id: str) -> None:
-        self.database, self.store_id = database, store_id
+        self.database, self.location = database, database.label
         self._key = b""
         self.indexing: Indexing | None = None
+        place = os.environ.get("UFO_EXPERIENCE_CACHE")
+        self.cache_folder = (Path(place) if place else user_cache_path("ufo-experience", appauthor=False)) / store_id
+        with suppress(OSError):  # who writes there says what is wrong
+            self.cache_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @classmethod
     def open(cls, url: str, *, create: bool = True, lock_timeout: float = 10.0, network: bool = True) -> PostgresStore:
@@ -76,39 +157,12 @@ class PostgresStore(BaseStore):
             StorageError: its tables cannot be made.
         """
         database = Database(url, lock_timeout=lock_timeout)
-        return cls(database, open_tables(database, create))
-
-    @property
-    def location(self) -> str:
-        """The URL without password and options."""
-        return self.database.label
-
-    @property
-    def shared(self) -> bool:
-        """True: whoever may write to the database may add records."""
-        return True
-
-    @property
-    def cache_folder(self) -> Path:
-        """A folder of its own below the user's cache, or below the one `UFO_EXPERIENCE_CACHE` names."""
-        place = os.environ.get("UFO_EXPERIENCE_CACHE")
-        folder = (Path(place) if place else user_cache_path("ufo-experience", appauthor=False)) / self.store_id
-        with suppress(OSError):  # who writes there says what is wrong
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return folder
+        return cls(database, _open_tables(database, create))
 
     def key(self) -> bytes:
-        """The store's secret for keyed digests; see `ExperienceStore.key`."""
+        """The secret of keyed digests."""
         self._key = self._key or bytes(self.database.select("SELECT key FROM ufo_experience.secret")[0][0])
         return self._key
-
-    def get(self, id: str) -> Experience:
-        """The live record with this id; see `ExperienceStore.get`."""
-        return self._now(*self._one(self.database.select(*_live(id)), id))
-
-    def __contains__(self, id: object) -> bool:
-        """True when there is a live record with this id."""
-        return isinstance(id, str) and bool(self.database.select(*_live(id)))
 
     def ids(self) -> list[str]:
         """Ids of all live records, sorted."""
@@ -118,16 +172,11 @@ class PostgresStore(BaseStore):
         """Ids of what was removed and can be restored, sorted."""
         return self._ids("removed")
 
-    def scan(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
-        """Stream live records in id order; what cannot be read is logged and left out. Holds no transaction open."""
-        return self._scan("NOT removed", ids)
-
-    def scan_removed(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
-        """What was removed and can be restored, as it was, by id."""
-        return self._scan("removed", ids)
+    def _ids(self, which: str) -> list[str]:
+        return [id for (id,) in self.database.select(f"SELECT id FROM ufo_experience.record WHERE {which} ORDER BY id")]
 
     def events(self, id: str | None = None) -> Iterator[Event]:
-        """What happened, oldest first: to one record, or to all. Holds no transaction open."""
+        """What happened, oldest first. Holds no transaction open."""
         if id is not None and not is_id(id):
             return
         only = "" if id is None else "AND id = %(id)s"
@@ -138,7 +187,7 @@ class PostgresStore(BaseStore):
             last = page[-1][0]
 
     def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
-        """Take records out; see `ExperienceStore.remove`."""
+        """Take records out; returns the ids that were there."""
         with self.database.transaction() as connection:
             there = [row[0] for row in self._locked(connection, ids, "NOT removed")]
             connection.execute("UPDATE ufo_experience.record SET removed = true WHERE id = ANY(%s)", (there,))
@@ -146,7 +195,7 @@ class PostgresStore(BaseStore):
         return there
 
     def restore(self, ids: Iterable[str]) -> list[Experience]:
-        """Bring removed records back as they were. Raises `NotFoundError`."""
+        """Bring removed records back as they were. Raises `NotFoundError`; then none is."""
         wanted = list(ids)
         with self.database.transaction() as connection:
             rows = self._locked(connection, wanted, "removed")
@@ -154,29 +203,29 @@ class PostgresStore(BaseStore):
                 raise NotFoundError(f"no removed record {id!r}", file=self.location)
             connection.execute(_RESTORE, (wanted,))
             self._commit(connection, [event("restored", row[0]) for row in rows])
-        return [self._now(*row) for row in rows]
+        return [self._load(row) for row in rows]
 
     def purge(self, ids: Iterable[str]) -> list[Experience]:
-        """Erase records with all that was said of them; see `ExperienceStore.purge`."""
+        """Erase records, removed ones too, and what was said of them; only `removed` events with their ids stay."""
         wanted = sorted({id for id in ids if is_id(id)})
         with self.database.transaction() as connection:
             rows = self._locked(connection, wanted, "true")
             connection.execute("DELETE FROM ufo_experience.event WHERE id = ANY(%s)", (wanted,))
             connection.execute("DELETE FROM ufo_experience.record WHERE id = ANY(%s)", (wanted,))
             self._commit(connection, [event("removed", id, reason="purged") for id in wanted])
-        return [found for row in rows if isinstance(found := self._usable(row), Experience)]
+        return list(self._usable(rows))
 
     def verify(self, *, repair: bool = False) -> StoreReport:
         """Read every record and event and say what is wrong; the server keeps its bytes, so nothing is set aside."""
-        report = StoreReport()
-        for row in self._pages("NOT removed"):
-            found = self._usable(row)
-            if isinstance(found, DataError):
-                problem = Problem(file=found.file or self.location, code=found.code, message=found.reason)
-                report.corrupt.append(problem)
-            else:
-                report.records += 1
-        return report
+        found = [self._problem(row) for row in self._rows()]
+        return StoreReport(found.count(None), [problem for problem in found if problem])
+
+    def _problem(self, row: Row) -> Problem | None:
+        try:
+            self._load(row)
+        except DataError as error:
+            return Problem(file=error.file or self.location, code=error.code, message=error.reason)
+        return None
 
     def revision(self) -> str:
         """How many changes were committed; one small query."""
@@ -186,41 +235,61 @@ class PostgresStore(BaseStore):
         """Close the connections."""
         self.database.close()
 
+    def _rows(self, ids: Iterable[str] | None = None, *, removed: bool = False) -> Iterator[Row]:
+        """Rows in id order, page by page: what is committed meanwhile may or may not be among them."""
+        chosen = "" if ids is None else "AND id = ANY(%(ids)s)"
+        which = "removed" if removed else "NOT removed"
+        query = f"{_READ} {which} AND id > %(last)s {chosen} ORDER BY id LIMIT {PAGE}"
+        values = {"ids": [id for id in ids or () if is_id(id)], "last": ""}
+        while page := self.database.select(query, values):
+            yield from page
+            values["last"] = page[-1][0]
+
+    def _load(self, row: Row) -> Experience:
+        return _as_now(*self._read(row))
+
+    def _read(self, row: Row) -> tuple[Experience, str, bool, Status]:
+        """The record as it was learned, the digest of its content, whether nobody edited it, and its status."""
+        id, record, status = row
+        file = f"{self.location} record {id}"
+        one, content, whole = decode(record.encode("utf-8"), file)
+        if one.id != id:
+            raise DataError("the id of the row is not the id inside", file=file, code="E_CORRUPT")
+        return one, content, whole, validate(Status, status, file=file)
+
     def _add_group(self, group: Sequence[Experience]) -> set[str]:
         rows = [_encoded(one) for one in sorted(group, key=lambda one: one.id)]  # so no two wait in a ring
-        names = ("ids", "records", "trusts", "statuses")
-        values = {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
         with self.database.transaction() as connection:
-            inserted = connection.execute(_INSERT, {**values, "indexed": self.indexing is not None})
-            new = {id for (id,) in inserted.fetchall()}
-            if not new:
-                return new
-            if self.indexing:
-                self.indexing(connection, [one for one in group if one.id in new])
-            used = [event("usage", one.id, usage=one.usage) for one in group if one.id in new and one.usage != Usage()]
-            self._commit(connection, used)
-        return new
+            columns = map(list, zip(*rows, strict=True))
+            inserted = set(connection.execute(_INSERT, (self.indexing is not None, *columns)).fetchall())
+            fresh = [one for one in group if (one.id,) in inserted]
+            if fresh:
+                if self.indexing:
+                    self.indexing(connection, fresh)
+                used = [event("usage", one.id, usage=one.usage) for one in fresh if one.usage != Usage()]
+                self._commit(connection, used)
+        return {one.id for one in fresh}
 
     def _note(self, id: str, events: Callable[[Experience], Sequence[Event]]) -> Experience:
-        query, values = _live(id)
         with self.database.transaction() as connection:
-            row = self._one(connection.execute(f"{query} FOR UPDATE".encode("ascii"), values).fetchall(), id)
-            recorded, content, intact, status = self._read(*row)
-            seen = _as_now(recorded, content, intact, status)
-            noted = [one.model_copy(update={"content": content}) if one.trust else one for one in events(seen)]
-            if not noted:
-                return seen
-            for one in noted:
-                status = status.after(one)
-            now = _as_now(recorded, content, intact, status)
-            connection.execute(_STATUS, (now.trust.value, _as_json(status), id))
-            self._commit(connection, noted)
-        return now
+            for row in self._locked(connection, [id], "NOT removed"):
+                recorded, content, whole, status = self._read(row)
+                seen = _as_now(recorded, content, whole, status)
+                noted = [one.model_copy(update={"content": content}) if one.trust else one for one in events(seen)]
+                if not noted:
+                    return seen
+                for one in noted:
+                    status = status.after(one)
+                now = _as_now(recorded, content, whole, status)
+                connection.execute(_STATUS, (now.trust.value, _as_json(status), id))
+                self._commit(connection, noted)
+                return now
+        raise NotFoundError(f"no experience {id!r}", file=self.location)
 
-    def _locked(self, connection: Connection, ids: Iterable[str], which: str) -> list[Any]:
+    def _locked(self, connection: Connection, ids: Iterable[str], which: str) -> list[Row]:
         """The rows of these ids, in one order, kept from other writers until the transaction ends."""
         wanted = [id for id in ids if is_id(id)]
-        query = f"{_READ} WHERE id = ANY(%s) AND {which} ORDER BY id FOR UPDATE"
+        query = f"{_READ} id = ANY(%s) AND {which} ORDER BY id FOR UPDATE"
         return connection.execute(query.encode("ascii"), (wanted,)).fetchall()
 
     def _commit(self, connection: Connection, events: Sequence[Event]) -> None:
@@ -229,50 +298,6 @@ class PostgresStore(BaseStore):
         if rows:
             connection.cursor().executemany(_NOTE, rows)
         connection.execute(_TICK.encode("ascii"))
-
-    def _ids(self, which: str) -> list[str]:
-        return [id for (id,) in self.database.select(f"SELECT id FROM ufo_experience.record WHERE {which} ORDER BY id")]
-
-    def _scan(self, which: str, ids: Iterable[str] | None) -> Iterator[Experience]:
-        for row in self._pages(which, None if ids is None else sorted(id for id in ids if is_id(id))):
-            found = self._usable(row)
-            if isinstance(found, DataError):
-                _log.warning("left out: %s", found)
-            else:
-                yield found
-
-    def _pages(self, which: str, ids: list[str] | None = None) -> Iterator[Any]:
-        """Rows in id order, page by page: what is committed meanwhile may or may not be among them."""
-        chosen = "" if ids is None else "AND id = ANY(%(ids)s)"
-        query = f"{_READ} WHERE {which} AND id > %(last)s {chosen} ORDER BY id LIMIT {PAGE}"
-        values = {"ids": ids, "last": ""}
-        while page := self.database.select(query, values):
-            yield from page
-            values["last"] = page[-1][0]
-
-    def _one(self, rows: Sequence[Any], id: str) -> Any:
-        if not rows:
-            raise NotFoundError(f"no experience {id!r}", file=self.location)
-        return rows[0]
-
-    def _usable(self, row: Any) -> Experience | DataError:
-        """The record of a row, or what is wrong with it."""
-        try:
-            return self._now(*row)
-        except DataError as error:
-            return error
-
-    def _now(self, id: str, record: str, status: object) -> Experience:
-        """The record of a row as it is now. Raises `DataError` naming it."""
-        return _as_now(*self._read(id, record, status))
-
-    def _read(self, id: str, record: str, status: Any) -> tuple[Experience, str, bool, Status]:
-        """The record as it was learned, the digest of its content, whether nobody edited it, and its status."""
-        file = f"{self.location} record {id}"
-        one, content, intact = decode(record.encode("utf-8"), file)
-        if one.id != id:
-            raise DataError("the id of the row is not the id inside", file=file, code="E_CORRUPT")
-        return one, content, intact, validate(Status, status, file=file)
 
 
 def _encoded(one: Experience) -> tuple[str, str, str, str]:
@@ -285,15 +310,42 @@ def _as_json(status: Status) -> str:
     return status.model_dump_json(exclude_defaults=True)
 
 
-def _as_now(one: Experience, content: str, intact: bool, status: Status) -> Experience:
-    """A record after its events. Trust holds for the content that it was given to, and for no other."""
-    now = status.over(one)
-    given = status.content if status.trust else ""
-    if given != content and (given or not intact):
-        return now.model_copy(update={"trust": Trust.QUARANTINED})
-    return now
+def _as_now(one: Experience, content: str, whole: bool, status: Status) -> Experience:
+    """A record after its events; one that was edited with SQL waits in quarantine for approval."""
+    return status.over(one, content, whole, most=Trust.QUARANTINED)
 
 
-def _live(id: str) -> tuple[str, tuple[str]]:
-    """The query for a live record, and its values."""
-    return f"{_READ} WHERE id = %s AND NOT removed", (id if is_id(id) else "",)
+def _open_tables(database: Database, create: bool) -> str:
+    """Make the tables where there are none and that is allowed; returns the id of the store."""
+    with database.connection() as connection:
+        store_id = _store_id(connection, database.label)
+    if store_id:
+        return store_id
+    if not create:
+        raise NotFoundError("no experience store here", file=database.label)
+    with database.transaction() as connection:
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext('ufo_experience'))")
+        if connection.execute("SELECT getdatabaseencoding()").fetchone() != ("UTF8",):
+            raise StorageError(f"{database.label}: the texts of this database are not UTF-8")
+        store_id = _store_id(connection, database.label)  # another process may have been quicker
+        if not store_id:
+            store_id = new_id()
+            connection.execute(_TABLES.encode("ascii"))
+            made = "INSERT INTO ufo_experience.store (version, store_id) VALUES (%s, %s)"
+            connection.execute(made, (VERSION, store_id))
+            connection.execute("INSERT INTO ufo_experience.secret (key) VALUES (%s)", (secrets.token_bytes(32),))
+    return store_id
+
+
+def _store_id(connection: Connection, label: str) -> str:
+    """The id of the store; empty where there are no tables."""
+    if connection.execute("SELECT to_regclass('ufo_experience.store')").fetchone() == (None,):
+        return ""
+    row = connection.execute("SELECT version, store_id FROM ufo_experience.store").fetchone()
+    if row is None or type(row[0]) is not int or not is_id(row[1]):  # the id names a folder on this machine
+        raise DataError("the table of the store holds no id of a store", file=label, code="E_CORRUPT")
+    if row[0] != VERSION:
+        raise DataError(
+            f"tables of version {row[0]}, this package reads {VERSION}; nothing changed", file=label, code="E_VERSION"
+        )
+    return str(row[1])

@@ -40,21 +40,26 @@ _MEANING: tuple[tuple[tuple[type[psycopg.Error], ...], type[ExperienceError]], .
 class Database:
     """A database by its URL. Nothing is opened before the first use; safe to use from many threads and after a fork.
 
-    Args:
-        url: as libpq reads it; the password may stand in `PGPASSWORD` or `~/.pgpass` instead.
-        lock_timeout: seconds a statement waits for another writer.
-
-    Raises:
-        UsageError: libpq cannot read the URL.
+    `url` is as libpq reads it; the password may stand in `PGPASSWORD` or `~/.pgpass` instead. `lock_timeout` are
+    seconds a statement waits for another writer. Raises `UsageError`: libpq cannot read the URL.
     """
 
     def __init__(self, url: str, *, lock_timeout: float = 10.0) -> None:
-        self._parts = _read(url)
-        self.label = _label(self._parts)
+        try:
+            self._parts: dict[str, Any] = dict(conninfo.conninfo_to_dict(url))
+        except psycopg.ProgrammingError:
+            # not chained: the driver's message holds the URL, and that may hold a password
+            raise UsageError("not a PostgreSQL URL; it looks like postgresql://user@host:5432/database") from None
+        self.label = _label(**{name: str(value) for name, value in self._parts.items()})
         self._lock_timeout = f"{max(1, int(lock_timeout * 1000))}ms"
         self._idle: list[Connection] = []
         self._start()
         weakref.finalize(self, _close, self._idle)  # also when the interpreter ends
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._slots = BoundedSemaphore(MAX_CONNECTIONS)
+        self._idle.clear()  # after a fork: psycopg leaves alone what another process has opened
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -100,11 +105,6 @@ class Database:
         """Close the connections nobody uses just now."""
         _close(self._idle)
 
-    def _start(self) -> None:
-        self._pid = os.getpid()
-        self._slots = BoundedSemaphore(MAX_CONNECTIONS)
-        self._idle.clear()  # after a fork: psycopg leaves alone what another process has opened
-
     def _idle_one(self) -> Connection | None:
         """A connection that is still there. One that has something to say was cut: nobody has asked it anything."""
         with suppress(IndexError):  # another thread may take the last one
@@ -122,19 +122,16 @@ class Database:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn errors of the driver into ours."""
+        """Turn errors of the driver into ours, with the first line of what it says and without a password."""
         try:
             yield
         except psycopg.Error as error:
+            text = (str(error).strip() or type(error).__name__).splitlines()[0][:MAX_SAID]
+            if secret := str(self._parts.get("password") or ""):
+                text = text.replace(secret, "***")
+            text = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
             ours = next(ours for foreign, ours in _MEANING if isinstance(error, foreign))
-            raise ours(f"{self.label}: {self._clean(error)}") from error
-
-    def _clean(self, error: psycopg.Error) -> str:
-        """The first line of what the driver says; it names hosts and users, and is kept from naming a password."""
-        text = (str(error).strip() or type(error).__name__).splitlines()[0][:MAX_SAID]
-        secret = str(self._parts.get("password") or "")
-        text = text.replace(secret, "***") if secret else text
-        return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+            raise ours(f"{self.label}: {text}") from error
 
 
 def _close(connections: list[Connection]) -> None:
@@ -142,20 +139,10 @@ def _close(connections: list[Connection]) -> None:
         connections.pop().close()
 
 
-def _read(url: str) -> dict[str, Any]:
-    try:
-        return dict(conninfo.conninfo_to_dict(url))
-    except psycopg.ProgrammingError:
-        # not chained: the driver's message holds the URL, and that may hold a password
-        raise UsageError("not a PostgreSQL URL; it looks like postgresql://user@host:5432/database") from None
-
-
-def _label(parts: dict[str, Any]) -> str:
+def _label(host: str = "", port: str = "", user: str = "", dbname: str = "", **_others: str) -> str:
     """The URL without password and options."""
-    host, port = str(parts.get("host") or ""), str(parts.get("port") or "")
-    user = f"{quote(str(parts['user']), safe='')}@" if parts.get("user") else ""
-    name = quote(str(parts.get("dbname") or ""), safe="")
-    at_port = f":{port}" if port else ""
+    before = f"{quote(user, safe='')}@" if user else ""
+    name, at_port = quote(dbname, safe=""), f":{port}" if port else ""
     if host.startswith(("/", "@")):  # the folder of a Unix socket
-        return f"postgresql://{user}{at_port}/{name}?host={quote(host, safe='/')}"
-    return f"postgresql://{user}{host}{at_port}/{name}"
+        return f"postgresql://{before}{at_port}/{name}?host={quote(host, safe='/')}"
+    return f"postgresql://{before}{host}{at_port}/{name}"

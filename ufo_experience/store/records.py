@@ -27,17 +27,12 @@ _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{name}{n}" for name in ("
 
 
 def encode(experience: Experience) -> bytes:
-    """The bytes of a record file. What could not be read back is refused here, before it is written.
-
-    Raises:
-        DataError: too large, too deep, or not JSON.
-    """
+    """The bytes of a record file. What could not be read back raises `DataError`: too large, too deep, not JSON."""
     data = experience.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
-    data["trust"] = experience.trust.value
-    ordered = {name: data[name] for name in _ORDER if name in data} | {"schema_version": SCHEMA_VERSION}
+    data |= {"trust": experience.trust.value, "schema_version": SCHEMA_VERSION}
+    ordered = {name: data[name] for name in _ORDER if name in data}
     try:
-        text = _for_people(sealed({**ordered, **data})) + "\n"
-        encoded = text.encode("utf-8")
+        encoded = f"{_for_people(sealed({**ordered, **data}))}\n".encode()
     except ValueError as error:  # NaN, half of a surrogate pair
         raise DataError(f"not JSON: {error}", file=experience.id, code="E_SCHEMA") from error
     if len(canonical(data)) > MAX_RECORD_BYTES:
@@ -51,14 +46,13 @@ def _for_people(value: Any, depth: int = 0) -> str:
     flat = json.dumps(value, ensure_ascii=False, allow_nan=False)
     if not isinstance(value, (dict, list)) or len(flat) + depth <= _WIDTH:
         return flat
-    indent = " " * (depth + 1)
     if isinstance(value, dict):
         parts = [f"{json.dumps(key, ensure_ascii=False)}: {_for_people(one, depth + 1)}" for key, one in value.items()]
     else:
         parts = [_for_people(one, depth + 1) for one in value]
-    inside = ",\n".join(f"{indent}{part}" for part in parts)
-    first, last = "{}" if isinstance(value, dict) else "[]"
-    return f"{first}\n{inside}\n{' ' * depth}{last}"
+    indent = " " * (depth + 1)
+    inside = ",\n".join(indent + part for part in parts)
+    return f"{flat[0]}\n{inside}\n{indent[1:]}{flat[-1]}"
 
 
 def decode(data: bytes, file: str) -> tuple[Experience, str, bool]:
@@ -73,40 +67,33 @@ def decode(data: bytes, file: str) -> tuple[Experience, str, bool]:
         raise DataError("no record: empty or torn", file=file, code="E_CORRUPT")
     version = payload.get("schema_version")
     if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise DataError(
-            f"schema {version} is newer than {SCHEMA_VERSION}", file=file, field="schema_version", code="E_VERSION"
-        )
+        message = f"schema {version} is newer than {SCHEMA_VERSION}"
+        raise DataError(message, file=file, field="schema_version", code="E_VERSION")
     bare, content, whole = unsealed(payload)
     try:
-        experience = validate(Experience, bare, file=file)
+        return validate(Experience, bare, file=file), content, whole
     except DataError as error:
-        if error.code != UNKNOWN_FIELD:
-            raise
-        raise DataError(
-            "not known here: a newer version wrote it", file=file, field=error.field, code="E_VERSION"
-        ) from error
-    return experience, content, whole
+        if error.code == UNKNOWN_FIELD:
+            message = "not known here: a newer version wrote it"
+            raise DataError(message, file=file, field=error.field, code="E_VERSION") from error
+        raise
 
 
 def place_of(experience: Experience) -> tuple[str, str]:
     """The folder and the words of the file name of a record, for people; no value of the task is in them."""
     state = experience.state
     request = Request.parse(state.request or state.task, state.application)
-    folder = _words(application_key(state.application)) or "no-application"
-    return folder, _words(request.template) or "task"
+    return _words(application_key(state.application)) or "no-application", _words(request.template) or "task"
 
 
 def _words(text: str) -> str:
     """Letters and digits of a text joined by hyphens, cut between words to what every file system takes."""
     plain = unicodedata.normalize("NFC", text).casefold()
     words = "".join(letter if letter.isalnum() else " " for letter in plain).split()
-    found = ""
-    for word in words:
-        longer = f"{found}-{word}" if found else word
-        if len(longer.encode()) > _NAME_BYTES:
-            break
-        found = longer
-    found = found or "".join(words[:1]).encode()[:_NAME_BYTES].decode(errors="ignore")
+    name = "-".join(words).encode()
+    if len(name) > _NAME_BYTES:
+        name = name[: _NAME_BYTES + 1].rpartition(b"-")[0] or name[:_NAME_BYTES]
+    found = name.decode(errors="ignore")
     return f"{found}-" if found in _RESERVED else found
 
 
@@ -118,18 +105,17 @@ def canonical(payload: Any) -> bytes:
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
 
 
-def digest(payload: Mapping[str, Any]) -> str:
-    """What a person's approval is bound to: a digest of the content."""
+def _digest(payload: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical(payload)).hexdigest()[:32]
 
 
 def sealed(payload: Mapping[str, Any]) -> dict[str, Any]:
     """The payload with its digest, which tells later whether somebody has edited it, or a byte of it has flipped."""
-    return {**payload, "sha256": digest(payload)}
+    return {**payload, "sha256": _digest(payload)}
 
 
 def unsealed(payload: Mapping[str, Any]) -> tuple[dict[str, Any], str, bool]:
-    """The payload itself, its digest, and whether it is as it was sealed."""
+    """The payload itself, its digest (an approval is bound to it), and whether it is as it was sealed."""
     bare = {name: value for name, value in payload.items() if name != "sha256"}
-    content = digest(bare)
+    content = _digest(bare)
     return bare, content, payload.get("sha256") == content

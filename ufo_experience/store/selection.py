@@ -5,17 +5,17 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal, overload
+from typing import Literal
 
 from ufo_experience.errors import NotFoundError, UsageError, names_arguments
 from ufo_experience.ids import is_id
 from ufo_experience.request import application_key
-from ufo_experience.schema import Experience, Problem, Provenance, Trust, expect, readable_name
+from ufo_experience.schema import Experience, Provenance, Trust, expect, readable_name
 from ufo_experience.store.base import ExperienceStore, check_expected
 from ufo_experience.store.files import storage_errors
 from ufo_experience.trust.policy import TrustPolicy
@@ -66,7 +66,8 @@ class RecordFilter:
         if self.success not in (None, True, False, "unknown"):
             raise UsageError(f"success is True, False or 'unknown', not {self.success!r}")
         if self.since is not None:
-            expect(datetime, self.since, "since")
+            since = expect(datetime, self.since, "since")
+            object.__setattr__(self, "since", since if since.tzinfo else since.replace(tzinfo=timezone.utc))
         if self.trust is not None:
             object.__setattr__(self, "trust", trust_level(self.trust))
 
@@ -80,44 +81,39 @@ class RecordFilter:
         state, origin = one.state, one.provenance
         outcome = "unknown" if one.outcome.success is None else one.outcome.success
         return (
-            (self.source is None or matches_source(origin, self.source))
+            (self.source is None or _matches_source(origin, self.source))
             and self.session in (None, origin.session)
             and (self.application is None or application_key(state.application) == application_key(self.application))
             and (self.env is None or (state.env or "").casefold() == self.env.casefold())
             and (self.format is None or is_format(origin.format, self.format))
             and self.success in (None, outcome)
             and self.trust in (None, one.trust)
-            and (self.since is None or one.created_at >= _aware(self.since))
+            and (self.since is None or one.created_at >= self.since)
             and (self.search is None or holds_words(searched(one), self.search))
             and (self.risk is None or _at_risk(one, self.risk))
         )
 
 
-@dataclass(frozen=True)
-class ChangeReport(Sequence[Experience]):
-    """The records a change was about, as they are now (what is gone: as it was); a sequence of them.
+class ChangeReport(tuple[Experience, ...]):
+    """The records a change was about, as they are now (what is gone: as it was).
 
     `left_out` says of records that fit the filter and were not changed, why. After a `dry_run` nothing was changed.
     """
 
-    records: tuple[Experience, ...] = ()
-    left_out: tuple[tuple[str, str], ...] = ()
-    dry_run: bool = False
+    left_out: tuple[tuple[str, str], ...]
+    dry_run: bool
+
+    def __new__(
+        cls, records: Iterable[Experience] = (), left_out: Iterable[tuple[str, str]] = (), dry_run: bool = False
+    ) -> ChangeReport:
+        report = super().__new__(cls, records)
+        report.left_out, report.dry_run = tuple(left_out), dry_run
+        return report
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Ids of the records."""
-        return tuple(one.id for one in self.records)
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    @overload
-    def __getitem__(self, place: int) -> Experience: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Experience, ...]: ...
-    def __getitem__(self, place: int | slice) -> Experience | tuple[Experience, ...]:
-        return self.records[place]
+        return tuple(one.id for one in self)
 
 
 def set_trust(store: ExperienceStore, where: RecordFilter, trust: Trust, *, dry_run: bool = False) -> ChangeReport:
@@ -133,10 +129,10 @@ def set_trust(store: ExperienceStore, where: RecordFilter, trust: Trust, *, dry_
     careful = trust is Trust.APPROVED and not where.ids and where.risk is None
     kinds = {one.id: risks(one) for one in found} if careful else {}
     changed = [one for one in found if not kinds.get(one.id)]
-    left_out = tuple((id, f"risky ({', '.join(kind)}); approve it by its id") for id, kind in kinds.items() if kind)
+    left_out = [(id, f"risky ({', '.join(kind)}); approve it by its id") for id, kind in kinds.items() if kind]
     if not dry_run:
         changed = [store.set_status(one.id, trust=trust, expected=where.expected.get(one.id)) for one in changed]
-    return ChangeReport(tuple(changed), left_out, dry_run)
+    return ChangeReport(changed, left_out, dry_run)
 
 
 def trust_level(value: Trust | str) -> Trust:
@@ -166,50 +162,46 @@ def select(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
 
 
 def chosen(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
-    """The records a change is about.
-
-    Raises:
-        UsageError: nothing says which are meant.
-        NotFoundError: no record fits (unless all are meant); names that are spelled alike are told.
-        ConflictError: as `select`.
-    """
-    if where.is_empty:
-        raise UsageError("which records? give ids, a filter (application, session, …), or all (all=True, --all)")
+    """The records a change is about. Raises as `select`, and where no record fits (unless all are meant)."""
+    expect_some(where)
     found = select(store, where)
     if found or where.all:
         return found
     raise NotFoundError(why_none(store, where) or "no record fits", file=store.location)
 
 
-def resolve(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
-    """The full ids that begin so, each once.
+def expect_some(where: RecordFilter) -> None:
+    """Raise `UsageError` where nothing says which records are meant."""
+    if where.is_empty:
+        raise UsageError("which records? give ids, a filter (source, application, …), or all (all=True, --all)")
 
-    Raises:
-        NotFoundError: one fits no record.
-        UsageError: one fits several, or is too short.
-    """
+
+def resolve(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
+    """The full ids of records that begin so; see `resolve_among`."""
     wanted = [str(one).strip().lower() for one in beginnings]
     return wanted if all(is_id(one) for one in wanted) else resolve_among(store.ids(), wanted)
 
 
-def resolve_among(known: Sequence[str], beginnings: Iterable[str], missing: str = "no record") -> list[str]:
-    """The known ids that begin with one of these, each once. Raises as `resolve`."""
-    wanted = [one.strip().lower() for one in beginnings]
-    return list(dict.fromkeys(_resolve(known, one, missing) for one in wanted))
+def resolve_among(known: Iterable[str], beginnings: Iterable[str], missing: str = "no record") -> list[str]:
+    """The known ids that begin with one of these, each once.
 
-
-def _resolve(known: Sequence[str], beginning: str, missing: str) -> str:
-    fitting = [id for id in known if id.startswith(beginning)] if beginning else []
-    if not fitting:
-        raise NotFoundError(f"{missing} {beginning!r}; ids stand in: ufo-experience list")
-    if len(fitting) > 1:
-        more = f"give more of the id (at least {MIN_PREFIX} digits)"
-        raise UsageError(f"{beginning!r} fits {len(fitting)} records; {more}")
-    if len(beginning) < MIN_PREFIX:
-        raise UsageError(
-            f"{beginning!r} is too short: give at least {MIN_PREFIX} digits of an id (ufo-experience list)"
-        )
-    return fitting[0]
+    Raises:
+        NotFoundError: one fits none.
+        UsageError: one fits several, or is too short.
+    """
+    known, found = sorted(known), dict[str, None]()
+    for wanted in (one.strip().lower() for one in beginnings):
+        fitting = [id for id in known if wanted and id.startswith(wanted)]
+        if not fitting:
+            raise NotFoundError(f"{missing} {wanted!r}; ids stand in: ufo-experience list")
+        if len(fitting) > 1:
+            more = f"give more of the id (at least {MIN_PREFIX} digits)"
+            raise UsageError(f"{wanted!r} fits {len(fitting)} records; {more}")
+        if len(wanted) < MIN_PREFIX:
+            least = f"give at least {MIN_PREFIX} digits of an id (ufo-experience list)"
+            raise UsageError(f"{wanted!r} is too short: {least}")
+        found[fitting[0]] = None
+    return list(found)
 
 
 def why_none(store: ExperienceStore, where: RecordFilter) -> str | None:
@@ -221,9 +213,9 @@ def why_none(store: ExperienceStore, where: RecordFilter) -> str | None:
     formats = {one.provenance.format or "-" for one in store.scan()} if where.format else set()
     if formats and not any(is_format(one, where.format or "") for one in formats):
         return f"no record is of format {where.format!r}; there are: {', '.join(sorted(formats))}"
-    kinds = {kind for one in store.scan() for kind in risks(one)} if isinstance(where.risk, str) else {where.risk}
-    if where.risk not in kinds:
-        return f"no record has the risk {where.risk!r}; there are: {', '.join(sorted(map(str, kinds))) or 'none'}"
+    kinds = {kind for one in store.scan() for kind in risks(one)} if isinstance(where.risk, str) else set()
+    if isinstance(where.risk, str) and where.risk not in kinds:
+        return f"no record has the risk {where.risk!r}; there are: {', '.join(sorted(kinds)) or 'none'}"
     return None
 
 
@@ -233,18 +225,13 @@ def nearest_application(store: ExperienceStore, application: str) -> list[str] |
     wanted = application_key(application)
     if wanted in known:
         return None
-    near = get_close_matches(wanted, [key for key in known if key], n=3, cutoff=0.5)
-    return [str(known[key]) for key in near]
+    return [str(known[key]) for key in get_close_matches(wanted, filter(None, known), n=3, cutoff=0.5)]
 
 
-def matches_source(provenance: Provenance, source: str) -> bool:
-    """True when `source` is the record's source or session, in any spelling of a path, or a folder above its source."""
-    if not source:
-        return False
-    wanted = _path(readable_name(source))
-    return wanted in (_path(provenance.source), _path(provenance.session)) or _path(provenance.source).startswith(
-        f"{wanted}/"
-    )
+def _matches_source(origin: Provenance, source: str) -> bool:
+    """True when this is the record's source or session, in any spelling of a path, or a folder above its source."""
+    wanted, own = _path(readable_name(source)), _path(origin.source)
+    return bool(source) and (wanted in (own, _path(origin.session)) or own.startswith(f"{wanted}/"))
 
 
 def _path(text: str) -> str:
@@ -275,21 +262,7 @@ def _at_risk(one: Experience, risk: bool | str) -> bool:
     return bool(found) is risk if isinstance(risk, bool) else risk in found
 
 
-def _aware(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-
-
 # ---- what there is ----
-
-
-@dataclass
-class Verification:
-    """What `verify` found. `index` is ok or damaged, with the reasons in `corrupt`; `repaired` was set aside."""
-
-    records: int = 0
-    corrupt: list[Problem] = field(default_factory=list)
-    index: str = "ok"
-    repaired: list[Problem] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -336,6 +309,12 @@ def stats(store: ExperienceStore, policy: TrustPolicy) -> StoreStats:
         return dict(Counter(names).most_common())
 
     root = getattr(store, "root", None)  # a folder
+    size = None
+    if isinstance(root, Path):
+        with storage_errors(root):
+            files = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
+            size = sum(path.lstat().st_size for path in files)
+    times = [one.created_at for one in records]
     return StoreStats(
         location=store.location,
         records=len(records),
@@ -348,15 +327,10 @@ def stats(store: ExperienceStore, policy: TrustPolicy) -> StoreStats:
         helped=sum(one.usage.helped for one in records),
         hurt=sum(one.usage.hurt for one in records),
         look_again=sum(policy.look_again(one) is not None for one in records),
-        oldest=min((one.created_at for one in records), default=None),
-        newest=max((one.created_at for one in records), default=None),
-        bytes=_size(root) if isinstance(root, Path) else None,
+        oldest=min(times, default=None),
+        newest=max(times, default=None),
+        bytes=size,
     )
-
-
-def _size(folder: Path) -> int:
-    with storage_errors(folder):
-        return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
 def sources(store: ExperienceStore) -> list[SourceInfo]:

@@ -61,9 +61,13 @@ def read(data: bytes | str, *, levels: int = MAX_LEVELS, mended: Mended | None =
         raise StrictJsonError(f"nested deeper than {levels}", DEPTH) from error
     if text.count("[") + text.count("{") > levels and _is_deeper(value, levels):
         raise StrictJsonError(f"nested deeper than {levels}", DEPTH)
-    if mended is not None and "\\ud" in text.lower():
-        return _without_surrogates(value, mended)
-    return value
+    if mended is None or "\\ud" not in text.lower():
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    clean = text.encode("utf-8", "replace")
+    if clean.decode() != text:
+        mended["E_SURROGATE"] = "half of a surrogate pair was replaced"
+    return json.loads(clean)
 
 
 def _decoder(mended: Mended | None) -> json.JSONDecoder:
@@ -100,15 +104,6 @@ def _is_deeper(value: Any, levels: int) -> bool:
     """True when containers are nested more than `levels` deep; walks level by level, so that depth costs no stack."""
     level = [value]
     for _ in range(levels):
-        values = [parent.values() if isinstance(parent, dict) else parent for parent in level]
-        level = [item for inside in values for item in inside if isinstance(item, dict | list)]
+        inside = [one for parent in level for one in (parent.values() if isinstance(parent, dict) else parent)]
+        level = [one for one in inside if isinstance(one, (dict, list))]
     return bool(level)
-
-
-def _without_surrogates(value: Any, mended: Mended) -> Any:
-    text = json.dumps(value, ensure_ascii=False)
-    clean = text.encode("utf-8", "replace")
-    if clean.decode() == text:
-        return value
-    mended["E_SURROGATE"] = "half of a surrogate pair was replaced"
-    return json.loads(clean)

@@ -10,25 +10,24 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.store.catalog import Catalog
-from ufo_experience.store.files import replace_file, storage_errors
+from ufo_experience.store.files import replace_file, stamp_of, storage_errors
 
 VIEW = "experience.yaml"
 HEAD = (
-    "# Made from the records of this store, which bring it up to date: edits here are lost.\n"
-    "# `ufo-experience import FILE` reads a file like this one.\n"
+    b"# Made from the records of this store, which bring it up to date: edits here are lost.\n"
+    b"# `ufo-experience import FILE` reads a file like this one.\n"
 )
+_EMPTY = HEAD + b"{}\n"
 _SCHEMA = (
     "DROP TABLE IF EXISTS view",
-    "DELETE FROM meta WHERE name IN ('view change', 'view file')",
-    "CREATE TABLE view (id TEXT PRIMARY KEY, digest TEXT, place INT, length INT) WITHOUT ROWID",
+    "DELETE FROM meta WHERE name = 'view'",
+    "CREATE TABLE view (id TEXT PRIMARY KEY, place INT, length INT) WITHOUT ROWID",
 )
-_EMPTY = HEAD + "{}\n"
 
 
 def in_view(experience: Experience) -> bool:
@@ -39,7 +38,7 @@ def in_view(experience: Experience) -> bool:
 def view_text(records: Iterable[Experience]) -> str:
     """The whole view as text."""
     entries = [_entry(one, number) for number, one in enumerate(filter(in_view, records))]
-    return HEAD + "".join(entries) if entries else _EMPTY
+    return (b"".join([HEAD, *entries]) if entries else _EMPTY).decode()
 
 
 class View:
@@ -47,79 +46,70 @@ class View:
 
     def __init__(self, root: Path, catalog: Catalog, scan: Callable[[list[str]], Iterable[Experience]]) -> None:
         self._path, self._catalog, self._scan = root / VIEW, catalog, scan
-        catalog.require("view", "2", _SCHEMA)
-
-    def is_current(self, change: int) -> bool:
-        """True when nothing has changed since it was written."""
-        return (self._catalog.meta("view change"), self._catalog.meta("view file")) == (change, self._file())
+        catalog.require("view", "4", _SCHEMA)
 
     def follow(self, change: int) -> None:
         """Bring the file up to date; the caller holds the lock. Raises `StorageError`."""
         if self.is_current(change):
             return
-        since = int(self._catalog.meta("view change") or 0)
-        if self._file() != self._catalog.meta("view file") or self._path.stat().st_size <= len(_EMPTY):
-            since = 0
+        since, stamp = self._mark()
+        anew = stamp != stamp_of(self._path) or not self._catalog.read("SELECT 1 FROM view LIMIT 1")
+        since = 0 if anew else since
         ask = "SELECT number, id, live FROM record WHERE change > ? ORDER BY number"
         changed = self._catalog.read(ask, (since,))
-        records = {one.id: one for one in self._scan([id for _, id, live in changed if live])}
-        shown = {id: one for id, one in records.items() if in_view(one)}
-        texts = {id: _entry(shown[id], number) if id in shown else "" for number, id, _ in changed}
+        live = {id: number for number, id, live in changed if live}
+        records = list(self._scan(list(live)))
+        texts = {
+            one.id: _entry(one, live[one.id]) for one in sorted(records, key=lambda one: live[one.id]) if in_view(one)
+        }
+        reached = change if len(records) == len(live) else since  # what cannot be read now is looked at again
 
         def act(db: sqlite3.Connection) -> None:
-            self._write(db, texts, anew=not since)
-            marks = [("view change", change), ("view file", self._file())]
-            db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", marks)
+            self._write(db, [id for _, id, _ in changed], dict(texts), anew)
+            mark = json.dumps([reached, stamp_of(self._path)])
+            db.execute("INSERT OR REPLACE INTO meta VALUES ('view', ?)", (mark,))
 
         self._catalog.run(act, write=True)
 
-    def _write(self, db: sqlite3.Connection, texts: dict[str, str], *, anew: bool) -> None:
+    def is_current(self, change: int) -> bool:
+        """True when nothing has changed since it was written."""
+        return self._mark() == [change, stamp_of(self._path)]
+
+    def _mark(self) -> list[Any]:
+        """The change that the file was brought up to, and its stamp then: another one, and others have written it."""
+        return list(json.loads(self._catalog.meta("view") or '[0, "never"]'))
+
+    def _write(self, db: sqlite3.Connection, ids: list[str], texts: dict[str, bytes], anew: bool) -> None:
         if anew:
             db.execute("DELETE FROM view")
-        ask = "SELECT id, digest, place, length FROM view WHERE id IN (SELECT value FROM json_each(?))"
-        known = {id: row for id, *row in db.execute(ask, (json.dumps(list(texts)),))}
-        new = {id: text for id, text in texts.items() if text and known.get(id, [""])[0] != _digest(text)}
-        gone = {id: row for id, row in known.items() if id in new or not texts[id]}
-        if anew:
-            replace_file(self._path, (HEAD + "".join(new.values()) if new else _EMPTY).encode())
-            place = len(HEAD.encode())
+            replace_file(self._path, [HEAD, *texts.values()] if texts else _EMPTY)
+            place = len(HEAD)
         else:
-            blank = [(start, length) for _, start, length in gone.values()]
-            place = self._blank_and_append(blank, "".join(new.values()))
-        db.executemany("DELETE FROM view WHERE id = ?", [(id,) for id in gone])
-        for id, text in new.items():
-            db.execute("INSERT INTO view VALUES (?, ?, ?, ?)", (id, _digest(text), place, len(text.encode())))
-            place += len(text.encode())
-
-    def _blank_and_append(self, gone: Iterable[tuple[int, int]], text: str) -> int:
-        """Make comments of some places and write a text behind the others; returns where it begins."""
-        with storage_errors(self._path), open(self._path, "r+b") as stream:
-            for start, length in gone:
-                stream.seek(start)
-                stream.write(b"#" + b" " * (length - 2) + b"\n")
-            end = stream.seek(0, os.SEEK_END)
-            stream.write(text.encode())
-        return end
-
-    def _file(self) -> str:
-        """What tells that nobody else has written the file."""
-        with storage_errors(self._path):
-            if not os.path.lexists(self._path):
-                return ""
-            info = os.lstat(self._path)
-        return json.dumps([info.st_ino, info.st_size, info.st_mtime_ns])
+            with storage_errors(self._path), open(self._path, "r+b") as stream:
+                _blank_others(db, stream, ids, texts)
+                place = stream.seek(0, os.SEEK_END)
+                stream.write(b"".join(texts.values()))
+        for id, text in texts.items():
+            db.execute("INSERT INTO view VALUES (?, ?, ?)", (id, place, len(text)))
+            place += len(text)
 
 
-def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()[:16]
+def _blank_others(db: sqlite3.Connection, stream: BinaryIO, ids: list[str], texts: dict[str, bytes]) -> None:
+    """Make comments of the entries that are not what they should be; those that are go out of `texts`."""
+    ask = "SELECT id, place, length FROM view WHERE id IN (SELECT value FROM json_each(?))"
+    for id, place, length in db.execute(ask, (json.dumps(ids),)).fetchall():
+        stream.seek(place)
+        if stream.read(length) == texts.get(id):
+            del texts[id]
+            continue
+        stream.seek(place)
+        stream.write(b"#" + b" " * (length - 2) + b"\n")
+        db.execute("DELETE FROM view WHERE id = ?", (id,))
 
 
-def _entry(experience: Experience, number: int) -> str:
+def _entry(experience: Experience, number: int) -> bytes:
     """One example as UFO writes it, under a key of its own."""
-    import yaml
+    from ufo_experience.integrations.formats import to_ufo_example
+    from ufo_experience.store.safe_yaml import dump_yaml  # yaml is slow to load
 
-    from ufo_experience.integrations.formats.ufo_example import to_ufo_example
-
-    dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    entry = json.loads(json.dumps({f"example{number}": to_ufo_example(experience)}))  # no value twice: no aliases
-    return str(yaml.dump(entry, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120))
+    return dump_yaml({f"example{number}": to_ufo_example(experience)}).encode()
