@@ -205,7 +205,8 @@ def test_time_outs_in_a_row_end_all_further_questions_at_once(stub, service):
     assert (
         len(stub.requests) <= rules.IN_A_ROW
     )  # on a busy machine a request may not have arrived when its time is over
-    assert "no complete reply" in str(error)
+    # which of the two time-outs was the last depends on how busy the machine is
+    assert any(said in str(error) for said in ("no complete reply", "Request timed out"))
 
 
 def test_after_its_rest_a_service_is_tried_again(stub, service, monkeypatch):

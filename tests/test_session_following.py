@@ -203,6 +203,21 @@ def test_an_agent_may_answer_with_several_actions_without_a_memory(tmp_path):
     assert (len(agent.turns), app.done) == (1, ["click Backup", "click Schedule…", "Time=07:15"])
 
 
+def test_the_same_action_may_come_twice_in_one_answer(tmp_path):
+    """Each is carried out, and the round ends after the last."""
+    app = BackupApp()
+    there, back = (Command("click_input", target=Target(name)) for name in ("Backup", "General"))
+
+    class Restless(Reader):
+        async def act(self, turn: Turn) -> Decision:
+            self.turns.append(turn)
+            return Decision(AgentStatus.FINISH, (there, back, there, back))
+
+    agent = Restless(app)
+    run(session_of(tmp_path, None, app, agent, recall="ahead"))
+    assert (len(agent.turns), app.done) == (1, ["click Backup", "click General"] * 2)
+
+
 @pytest.mark.parametrize("told", [True, False])
 def test_what_is_hard_to_take_back_is_done_unseen_only_where_it_was_marked_and_is_answered_with(tmp_path, told):
     """ "Submit" was foreseen by the guide, marked as such; by the agent alone, it is asked again with it in view."""

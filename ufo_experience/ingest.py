@@ -36,8 +36,7 @@ from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.draft import LogGaps, filled, still_missing
 from ufo_experience.traces.in_memory import A_STEP, Run, json_values, runs_in
-from ufo_experience.trust.completeness import missing
-from ufo_experience.trust.policy import rests_on_log
+from ufo_experience.trust.policy import missing, rests_on_log
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

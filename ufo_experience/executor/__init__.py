@@ -11,9 +11,11 @@ says why. A control of a new name in the same place is used once its effect is s
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
@@ -26,7 +28,7 @@ from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.matching import find
 from ufo_experience.procedure.render import phrase
 from ufo_experience.procedure.screen import Control, Screen, read_screen
-from ufo_experience.procedure.steps import ProcedureStep, Target
+from ufo_experience.procedure.steps import STAYS, Target
 from ufo_experience.request import find_whole
 from ufo_experience.telemetry import span
 
@@ -39,12 +41,12 @@ _PAUSE = 0.05
 _TOGGLED = ("checkbox", "radiobutton")
 _MAY_COME = ("target_missing", "several_targets", "unexpected_screen")  # while a page is still loading
 _CHOSEN = ("tabitem", "treeitem", "listitem")
+_TOLD = ("id", "name", "type", "within", "value", "checked", "selected", "expanded", "dialog", "options")  # to agents
 
 Ask = Callable[[Act], Any]
 Agent = Callable[[Sequence[Any], Stop], Any]
 Check = Callable[[Any], Any] | str
-Call = Callable[[], Any]
-Work = Generator[Call, Any, tuple[str, str]]
+End = tuple[str, str]  # the reason of the end and its detail
 
 
 class Driver(Protocol):
@@ -115,7 +117,11 @@ class Execution:
 
 
 class Executor:
-    """Carries out one guide. `work` is driven by `run` or `arun`, which answer each call it yields."""
+    """Carries out one guide, in this thread (`run`) or on an event loop (`arun`).
+
+    The loop is written once, as coroutines. In `run` nothing in them waits: a driver whose methods are coroutines is
+    refused there.
+    """
 
     def __init__(
         self,
@@ -131,9 +137,10 @@ class Executor:
         self.guide, self.driver = guide, driver
         self._ask, self._agent, self._check = ask, agent, check
         self._progress, self._wait = progress or (lambda one: None), wait
+        self._is_async = False
         self._steps: list[Executed] = []
         self._calls = 0
-        self._handed_over: dict[int, int] = {}
+        self._handed_over: Counter[int] = Counter()
         self._view = read_screen(())
         self._doing: Executed | None = None  # the step that was begun, and whose effect nobody has seen yet
         self._error: Exception | None = None
@@ -144,35 +151,20 @@ class Executor:
         Raises:
             UsageError: the driver's methods are coroutines: use `arun`.
         """
-        work = self._work()
         with span("execute_procedure") as told:
             try:
-                call = next(work)
-                while True:
-                    call = self._told_on(work, *_answer(call))
+                self._work().send(None)
             except StopIteration as end:
                 return self._ended(told, *end.value)
             except KeyboardInterrupt:
-                return self._ended(told, "interrupted", "by hand")
+                pass
+            return self._ended(told, "interrupted", "by hand")
 
     async def arun(self) -> Execution:
         """The same on an event loop; the methods of the driver may be coroutines."""
-        work = self._work()
+        self._is_async = True
         with span("execute_procedure") as told:
-            try:
-                call = next(work)
-                while True:
-                    call = self._told_on(work, *await _awaited(call))
-            except StopIteration as end:
-                return self._ended(told, *end.value)
-
-    def _told_on(self, work: Work, answer: Any, fault: Exception | None) -> Call:
-        """Tell `work` what came of its call; what it calls next."""
-        if fault is None:
-            return work.send(answer)
-        self._error = fault
-        known = isinstance(fault, ExperienceError)
-        return work.throw(fault if known else ServiceError(f"{type(fault).__name__}: {fault}", code="E_DRIVER"))
+            return self._ended(told, *await self._work())
 
     def _ended(self, told: Any, reason: str, detail: str) -> Execution:
         if self._doing is not None:
@@ -188,34 +180,51 @@ class Executor:
 
     # ---- the loop
 
-    def _work(self) -> Work:
-        """Go along the way; yields what is to be called, returns the reason of the end and its detail."""
+    async def _work(self) -> End:
+        """Go along the way to its end, or to where it cannot go on."""
         try:
-            return (yield from self._along())
+            await self._look()
+            for _ in range(MAX_STEPS):
+                said = await self._next()
+                if isinstance(said, Stop) and said.reason == "done":
+                    return await self._checked()
+                end = await (self._hand_over(said) if isinstance(said, Stop) else self._carry_out(said))
+                if end is not None:
+                    return end
         except UsageError:
             raise
         except ExperienceError as error:  # the browser is gone: what was done until then is told
             return "failed", str(error)
-
-    def _along(self) -> Work:
-        yield from self._look()
-        for _ in range(MAX_STEPS):
-            said = yield from self._next()
-            if isinstance(said, Stop) and said.reason == "done":
-                return (yield from self._checked())
-            end = yield from (self._hand_over(said) if isinstance(said, Stop) else self._carry_out(said))
-            if end is not None:
-                return end
         return "failed", f"more than {MAX_STEPS} actions"
 
-    def _look(self) -> Generator[Call, Any, Screen]:
-        self._view = read_screen((yield self.driver.controls))
+    async def _call(self, function: Callable[..., Any], *given: Any) -> Any:
+        """What a driver or a callback answers. Whatever it raises is kept, and raised as an error of ours."""
+        try:
+            answer = function(*given)
+            if not inspect.isawaitable(answer):
+                return answer
+            if self._is_async:
+                return await answer
+            if inspect.iscoroutine(answer):
+                answer.close()
+            raise UsageError("this driver is asynchronous: await memory.arun(…)")
+        except Exception as fault:
+            self._error = fault
+            if isinstance(fault, ExperienceError):
+                raise
+            raise ServiceError(f"{type(fault).__name__}: {fault}", code="E_DRIVER") from fault
+
+    async def _look(self) -> Screen:
+        self._view = read_screen(await self._call(self.driver.controls))
         return self._view
 
-    def _next(self) -> Generator[Call, Any, Act | Stop]:
+    async def _pause(self) -> None:
+        await asyncio.sleep(_PAUSE) if self._is_async else time.sleep(_PAUSE)
+
+    async def _next(self) -> Act | Stop:
         """The next step, once its control is in view and, where it is to be asked for, somebody allows it."""
         said = self.guide.next(self._view)
-        if isinstance(said, Stop) and said.reason in _MAY_COME and (yield from self._comes()):
+        if isinstance(said, Stop) and said.reason in _MAY_COME and await self._comes():
             said = self.guide.next(self._view)
         act = said.act if isinstance(said, Stop) and said.reason == "needs_consent" else said
         if not isinstance(act, Act) or not _is_grave(act):
@@ -223,101 +232,98 @@ class Executor:
         if _healed(act):
             return Stop("target_missing", "nothing is healed that is to be asked for first")
         return (
-            act if (yield from self._allowed(act)) else Stop("needs_consent", f"nobody allowed it: {_said(act)}", act)
+            act if await self._allowed(act) else Stop("needs_consent", f"nobody allowed it: {phrase(act.alone)}", act)
         )
 
-    def _comes(self) -> Generator[Call, Any, bool]:
+    async def _comes(self) -> bool:
         """Wait for the control of the next step; False where it does not come into view."""
         due, until = self.guide.due, time.monotonic() + self._wait
         while due is not None and time.monotonic() < until:
-            yield lambda: time.sleep(_PAUSE)
-            found = self.guide.check(due, (yield from self._look()), consent=True)
+            await self._pause()
+            found = self.guide.check(due, await self._look(), consent=True)
             if isinstance(found, Act) or found.reason == "done":
                 return True
         return False
 
-    def _allowed(self, act: Act) -> Generator[Call, Any, bool]:
-        ask = self._ask
-        return ask is not None and (yield lambda: ask(replace(act, confirm=True))) is True
+    async def _allowed(self, act: Act) -> bool:
+        return self._ask is not None and await self._call(self._ask, replace(act, confirm=True)) is True
 
-    def _carry_out(self, act: Act) -> Generator[Call, Any, tuple[str, str] | None]:
-        """Do one step of the way and see its effect; the reason of the end where it has none, else None."""
-        before = self._view
-        self._doing = Executed(
-            phrase(act.step) if act.step else act.action, "way", "", False, _healed(act), act, before
-        )
-        failure = yield from self._done(act)
-        effect = "" if failure else (yield from self._effect(act, before))
+    async def _carry_out(self, act: Act) -> End | None:
+        """Do one step of the way and see its effect; the end where it has none."""
+        before, said = self._view, phrase(act.step or act.alone)
+        failure = await self._do(Executed(said, "way", "", False, _healed(act), act, before))
+        effect = "" if failure else await self._effect(act, before)
         if not (failure or effect) and self.guide.is_there(act, self._view):
             effect = "it was there"
-        self._note(replace(self._doing, effect=effect, ok=bool(effect)))
+        self._note(Executed(said, "way", effect, bool(effect), _healed(act), act, before))
         self.guide.note(act, ok=bool(effect))
         if effect:
             return None
-        stop = Stop(
-            "unexpected_screen", failure or f"nothing on the screen shows the effect of: {self._steps[-1].text}"
+        if not (failure or self._agent):
+            return "no_effect", f"nothing on the screen shows the effect of: {said}"
+        await self._look()
+        return await self._hand_over(
+            Stop("unexpected_screen", failure or f"nothing on the screen shows the effect of: {said}")
         )
-        if failure:
-            yield from self._look()
-        return (yield from self._hand_over(stop)) if failure or self._agent else ("no_effect", stop.detail)
 
-    def _done(self, act: Act) -> Generator[Call, Any, str]:
+    async def _do(self, begun: Executed) -> str:
         """Have an action done; "" or what went wrong."""
+        self._doing = begun
         try:
-            yield lambda: self.driver.do(act)
+            await self._call(self.driver.do, begun.act)
         except (DataError, ServiceError) as error:
             return str(error)
         return ""
 
-    def _hand_over(self, stop: Stop) -> Generator[Call, Any, tuple[str, str] | None]:
-        """Let the agent act where the way does not go on; the reason of the end where there is none, or it gives up."""
+    async def _hand_over(self, stop: Stop) -> End | None:
+        """Let the agent act where the way does not go on; the end where there is none, or it gives up."""
         agent, place, due = self._agent, self.guide.place, self.guide.due
-        self._handed_over[place] = self._handed_over.get(place, 0) + 1
+        self._handed_over[place] += 1
         if stop.reason == "needs_consent":
             return "refused", stop.detail
         if agent is None or self._handed_over[place] > MOST_HANDOVERS or self.guide.gave_up:
             return stop.reason, stop.detail
         self._calls += 1
-        shown, asked = [_as_mapping(one) for one in self._view.controls], replace(stop, act=stop.act or due)
-        answers = yield lambda: agent(shown, asked)
+        shown = [_as_mapping(one) for one in self._view.controls]
+        answers = await self._call(agent, shown, replace(stop, act=stop.act or due))
         answers = [answers] if isinstance(answers, (Act, Mapping)) else list(answers or ())
         if not answers:
             return stop.reason, f"{stop.detail}; the agent knew nothing either"
         for answer in answers:
-            refused = yield from self._do_for_agent(answer, due)
+            refused = await self._do_for_agent(answer, due)
             if refused is not None:
                 return refused
         self.guide.resume(self._view)
         last = self._steps[-1]
         if self.guide.place > place and due is not None and last.act is not None:  # it stood in for the step
             self._steps[-1] = replace(last, healed=_healed(replace(due, target=last.act.target)))
-        if isinstance(answers[-1], Mapping) and answers[-1].get("finish") is True:
-            return (yield from self._checked())
-        return None
+        is_end = isinstance(answers[-1], Mapping) and answers[-1].get("finish") is True
+        return await self._checked() if is_end else None
 
-    def _do_for_agent(self, answer: Any, due: Act | None) -> Generator[Call, Any, tuple[str, str] | None]:
-        """Do what the agent answers; the reason of the end where that cannot be, or is not allowed."""
+    async def _do_for_agent(self, answer: Any, due: Act | None) -> End | None:
+        """Do what the agent answers; the end where that cannot be, or is not allowed."""
         try:
             act = _as_act(answer, self._view)
         except DataError as error:
             return "unexpected_screen", f"the agent's answer cannot be carried out: {error}"
-        if (_is_grave(act) or (due is not None and _is_grave(due))) and not (yield from self._allowed(act)):
-            return "refused", f"nobody allowed it: {_said(act)}"
-        self._doing = Executed(_said(act), "agent", "", False, act=act, view=self._view)
-        failure = yield from self._done(act)
-        yield from self._look()
-        self._note(replace(self._doing, ok=not failure))
+        said = phrase(act.alone)
+        if (_is_grave(act) or (due is not None and _is_grave(due))) and not await self._allowed(act):
+            return "refused", f"nobody allowed it: {said}"
+        begun = Executed(said, "agent", "", False, act=act, view=self._view)
+        failure = await self._do(begun)
+        await self._look()
+        self._note(replace(begun, ok=not failure))
         self.guide.note(act, ok=not failure)
         return None
 
-    def _checked(self) -> Generator[Call, Any, tuple[str, str]]:
+    async def _checked(self) -> End:
         """Ask the check, when the way is at its end."""
-        check = self._check
+        check, passed = self._check, True
         if isinstance(check, str):
-            shown = [*(one.name for one in self._view.controls), (yield lambda: getattr(self.driver, "url", ""))]
+            shown = [*(one.name for one in self._view.controls), await self._call(getattr, self.driver, "url", "")]
             passed = any(check.casefold() in text.casefold() for text in shown)
-        else:
-            passed = True if check is None else bool((yield lambda: check(self.driver)))
+        elif check is not None:
+            passed = bool(await self._call(check, self.driver))
         return ("done", "") if passed else ("check_failed", "the way is at its end, and the check says no")
 
     def _note(self, one: Executed) -> None:
@@ -325,66 +331,41 @@ class Executor:
         self._steps.append(one)
         self._progress(one)
 
-    # ---- effects
-
-    def _effect(self, act: Act, before: Screen) -> Generator[Call, Any, str]:
+    async def _effect(self, act: Act, before: Screen) -> str:
         """Which effect of an action is seen, within `wait` seconds; "" for none."""
         until = time.monotonic() + self._wait
-        while True:
-            after = yield from self._look()
-            seen = _effect_of(act, before, after)
-            if seen or time.monotonic() > until:
-                return seen
-            yield lambda: time.sleep(_PAUSE)
+        while not (seen := _effect_of(act, before, await self._look())) and time.monotonic() <= until:
+            await self._pause()
+        return seen
 
 
 def _healed(act: Act) -> str:
     """ "Save → Store" where the control in view is called otherwise than the way knows it, else ""."""
     step, target = act.step, act.target
-    if step is None or step.target is None or target is None or step.item_of or target.id is None:
+    if step is None or target is None or step.item_of or target.id is None:
         return ""
-    is_new = bool(step.target.name) and bare(step.target.name) not in bare(target.name)
-    return f"{step.target.name} → {target.name}" if is_new else ""
+    is_new = bool(step.name) and bare(step.name) not in bare(target.name)
+    return f"{step.name} → {target.name}" if is_new else ""
 
 
 def _is_grave(act: Act) -> bool:
     """True for what is to be asked for first, as the way or the agent wants it."""
-    asked = act.confirm or bool(act.step and act.step.ask_first)
+    if act.step is not None:
+        return act.confirm or act.step.ask_first
     name, kind = (act.target.name, act.target.type) if act.target else ("", "")
-    return asked or (act.step is None and needs_consent(act.action, name, kind, act.parameters))
-
-
-def _answer(call: Call) -> tuple[Any, Exception | None]:
-    try:
-        return _not_awaited(call()), None
-    except Exception as fault:  # noqa: BLE001 - of anybody's driver or callback: the execution tells it
-        return None, fault
-
-
-async def _awaited(call: Call) -> tuple[Any, Exception | None]:
-    try:
-        answer = call()
-        return (await answer if isinstance(answer, Awaitable) else answer), None
-    except Exception as fault:  # noqa: BLE001 - as in `_answer`
-        return None, fault
+    return act.confirm or needs_consent(act.action, name, kind, act.parameters)
 
 
 def _effect_of(act: Act, before: Screen, after: Screen) -> str:
     """What of an action is to be seen: the value, the state of a switch, another screen."""
-    kind, target = kind_of(act.action), act.target
-    now = _again(act, after)
-    if kind in ("type", "select") and now is not None and now.value is not None:
+    kind, old, now = kind_of(act.action), _again(act, before), _again(act, after)
+    if kind in STAYS and now is not None and now.value is not None:
         return "the value is there" if _holds(str(now.value), act.text, kind) else ""
-    if target is not None and kind == "click" and now is not None:
-        old = _again(act, before)
-        if now.role in _TOGGLED and now.checked is not None and old is not None:
-            return (
-                "it was switched"
-                if now.checked is not old.checked or (now.role == "radiobutton" and now.checked)
-                else ""
-            )
-        if now.role in _CHOSEN and now.selected:
-            return "it is selected"
+    if kind == "click" and now is not None and old is not None and now.role in _TOGGLED and now.checked is not None:
+        is_switched = now.checked is not old.checked or (now.role == "radiobutton" and now.checked)
+        return "it was switched" if is_switched else ""
+    if kind == "click" and now is not None and now.role in _CHOSEN and now.selected:
+        return "it is selected"
     return "the screen changed" if _signs(before) != _signs(after) else ""
 
 
@@ -396,11 +377,11 @@ def _holds(value: str, text: str, kind: str) -> bool:
 
 def _again(act: Act, screen: Screen) -> Control | None:
     """The control of an action in another view: by its name and place, else as the only one of its name."""
-    if act.target is None:
+    target = act.target
+    if target is None:
         return None
-    same = [one for one in screen.named(act.target.name) if one.type == act.target.type]
-    placed = [one for one in same if one.within == act.target.within]
-    return next((one for one in placed if one.id == act.target.id), None) or (placed[0] if len(placed) == 1 else None)
+    placed = [one for one in screen.named(target.name) if (one.type, one.within) == (target.type, target.within)]
+    return next((one for one in placed if one.id == target.id), None) or (placed[0] if len(placed) == 1 else None)
 
 
 def _signs(screen: Screen) -> list[tuple[str, str, str, object, object]]:
@@ -422,8 +403,7 @@ def _as_act(answer: Any, view: Screen) -> Act:
         raise DataError(str(error), code="E_TARGET") from error
     if act.target is None or act.target.id is not None:
         return act
-    step = ProcedureStep(0, act.action, kind_of(act.action), act.target, act.parameters)
-    found = find(step, view, {one.bare for one in view.controls})
+    found = find(act.alone, view, {one.bare for one in view.controls})
     if isinstance(found, Stop):
         raise DataError(found.detail, code="E_TARGET")
     return replace(act, target=target_of(found))
@@ -431,36 +411,21 @@ def _as_act(answer: Any, view: Screen) -> Act:
 
 def _as_mapping(control: Control) -> dict[str, Any]:
     """A control as agents and `read_screen` take it."""
-    told = {"id": control.id, "name": control.name, "type": control.type, "within": control.within}
-    told |= {"value": control.value, "checked": control.checked, "selected": control.selected}
-    told |= {"expanded": control.expanded, "dialog": control.dialog, "options": control.options}
-    return {key: value for key, value in told.items() if value not in (None, "", ())}
-
-
-def _said(act: Act) -> str:
-    return phrase(ProcedureStep(1, act.action, kind_of(act.action), act.target, act.parameters))
-
-
-def _not_awaited(answer: Any) -> Any:
-    if inspect.isawaitable(answer):
-        if inspect.iscoroutine(answer):
-            answer.close()
-        raise UsageError("this driver is asynchronous: await memory.arun(…)")
-    return answer
+    told = {part: getattr(control, part) for part in _TOLD}
+    return {part: value for part, value in told.items() if value not in (None, "", ())}
 
 
 def steps_done(execution: Execution) -> list[dict[str, Any]]:
     """The actions of an execution as steps that can be remembered, each with what was in view."""
-    return [_as_step(one.act, one.view) for one in execution.steps if one.ok and one.act is not None]
-
-
-def _as_step(act: Act, view: Screen | None) -> dict[str, Any]:
-    target = act.target
-    control = {"name": target.name, "type": target.type or None, "within": target.within} if target else {}
-    shown = [_as_mapping(one) for one in view.controls] if view else []
-    return {
-        "action_type": act.action,
-        "target_control": control,
-        "parameters": dict(act.parameters),
-        "controls": shown,
-    }
+    done = [(one.act, one.view) for one in execution.steps if one.ok and one.act is not None]
+    return [
+        {
+            "action_type": act.action,
+            "target_control": {"name": act.target.name, "type": act.target.type or None, "within": act.target.within}
+            if act.target
+            else {},
+            "parameters": dict(act.parameters),
+            "controls": [_as_mapping(one) for one in view.controls] if view else [],
+        }
+        for act, view in done
+    ]

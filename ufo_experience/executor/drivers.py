@@ -60,6 +60,8 @@ _LISTS = ("combobox", "listbox")
 _OPTIONS = ("option", "MenuListOption")
 _KEYS = {"enter": 13, "tab": 9, "escape": 27, "backspace": 8, "delete": 46, "arrowdown": 40, "arrowup": 38}
 
+_MODIFIERS = {"alt": 1, "ctrl": 2, "control": 2, "meta": 4, "shift": 8}
+
 _CHOOSE = """function(said) {
   const one = [...(this.options || [])].find(o => o.label.trim() === said || o.value === said);
   if (!one) return false;
@@ -92,11 +94,8 @@ class ChromiumDriver:
 
     def controls(self) -> list[dict[str, Any]]:
         """The named controls and texts in view, in reading order, once the page is at rest."""
-        until, before = time.monotonic() + _SETTLED, None
-        while time.monotonic() < until and (before is None or before != self._value(_EXTENT)):
-            before = self._value(_EXTENT)
-            time.sleep(_PAUSE)
-        return controls_of(self._send("Accessibility.getFullAXTree", {})["nodes"])
+        _at_rest(lambda: self._value(_EXTENT))
+        return controls_of(self._nodes())
 
     def do(self, act: Act) -> None:
         """Carry out an action with real input events.
@@ -123,28 +122,18 @@ class ChromiumDriver:
 
     def _click(self, node: int, count: int = 1) -> None:
         self._send("DOM.scrollIntoViewIfNeeded", {"backendNodeId": node})
-        quad = self._at_rest(node)
-        x, y = sum(quad[0::2]) / 4, sum(quad[1::2]) / 4
+        # what has just come may be sliding in
+        corners = _at_rest(lambda: self._send("DOM.getContentQuads", {"backendNodeId": node})["quads"])
+        if not corners:
+            raise DataError("the control has no place on the page", code="E_TARGET")
+        point = {"x": sum(corners[0][0::2]) / 4, "y": sum(corners[0][1::2]) / 4}
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             button = "none" if kind == "mouseMoved" else "left"
-            self._send(
-                "Input.dispatchMouseEvent", {"type": kind, "x": x, "y": y, "button": button, "clickCount": count}
-            )
-
-    def _at_rest(self, node: int) -> list[float]:
-        """The corners of a control, once it has stopped moving: what has just come may be sliding in."""
-        until, before = time.monotonic() + _SETTLED, None
-        while True:
-            quads = self._send("DOM.getContentQuads", {"backendNodeId": node})["quads"]
-            if not quads:
-                raise DataError("the control has no place on the page", code="E_TARGET")
-            if quads[0] == before or time.monotonic() > until:
-                return list(quads[0])
-            before = quads[0]
-            time.sleep(_PAUSE)
+            told = {"type": kind, **point, "button": button, "clickCount": count}
+            self._send("Input.dispatchMouseEvent", told)
 
     def _type(self, node: int, text: str) -> None:
-        if self._call(node, "function() { return this.tagName === 'SELECT'; }"):
+        if self._is_list(node):
             self._choose(node, text)  # recorders tell a list and a field alike: it was changed
             return
         self._send("DOM.focus", {"backendNodeId": node})
@@ -156,32 +145,29 @@ class ChromiumDriver:
         self._call(node, "function() { this.dispatchEvent(new Event('change', {bubbles: true})); }")
 
     def _choose(self, node: int, option: str) -> None:
-        if self._call(node, "function() { return this.tagName === 'SELECT'; }"):
-            chosen = self._call(node, _CHOOSE, option)
-        else:
-            chosen = self._pick(node, option)
+        if self._is_list(node):
+            chosen = bool(self._call(node, _CHOOSE, option))
+        else:  # a list that is made of other elements: open it, and click the one option of that name
+            self._click(node)
+            self.controls()
+            named = [one for one in self._nodes() if _said(one, "name").strip() == option]
+            offered = [one["backendDOMNodeId"] for one in named if _said(one, "role") in _OPTIONS]
+            chosen = len(offered) == 1
+            self._click(offered[0]) if chosen else self._press("Escape", None)
         if not chosen:
             raise DataError(f"the list does not offer {option!r}", code="E_OPTION")
 
-    def _pick(self, node: int, option: str) -> bool:
-        """Open a list that is made of other elements, and click the one option of that name."""
-        self._click(node)
-        self.controls()
-        nodes = self._send("Accessibility.getFullAXTree", {})["nodes"]
-        offered = [one for one in nodes if _said(one, "role") in _OPTIONS and _said(one, "name").strip() == option]
-        if len(offered) == 1:
-            self._click(offered[0]["backendDOMNodeId"])
-        else:
-            self._press("Escape", None)
-        return len(offered) == 1
+    def _is_list(self, node: int) -> bool:
+        return bool(self._call(node, "function() { return this.tagName === 'SELECT'; }"))
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        return list(self._send("Accessibility.getFullAXTree", {})["nodes"])
 
     def _press(self, keys: str, node: int | None) -> None:
         if node is not None:
             self._send("DOM.focus", {"backendNodeId": node})
         *modifiers, key = [part for part in keys.strip("{}").replace("+", " ").split() if part] or [""]
-        bits = sum(
-            {"alt": 1, "ctrl": 2, "control": 2, "meta": 4, "shift": 8}.get(one.casefold(), 0) for one in modifiers
-        )
+        bits = sum(_MODIFIERS.get(one.casefold(), 0) for one in modifiers)
         code = _KEYS.get(key.casefold(), ord(key.upper()) if len(key) == 1 else 0)
         told = {"key": key, "windowsVirtualKeyCode": code, "modifiers": bits}
         self._send("Input.dispatchKeyEvent", {"type": "keyDown", **told, **({"text": "\r"} if code == 13 else {})})
@@ -195,6 +181,15 @@ class ChromiumDriver:
 
     def _value(self, expression: str) -> Any:
         return self._send("Runtime.evaluate", {"expression": expression, "returnByValue": True})["result"].get("value")
+
+
+def _at_rest(look: Callable[[], Any]) -> Any:
+    """What is seen, once it is the same twice; what is seen in the end where it never is."""
+    until, before = time.monotonic() + _SETTLED, None
+    while ((seen := look()) is None or seen != before) and time.monotonic() < until:
+        before = seen
+        time.sleep(_PAUSE)
+    return seen
 
 
 class PlaywrightDriver(ChromiumDriver):
@@ -307,31 +302,22 @@ def _entered(place: _Place, role: str, name: str) -> _Place:
 def _control(
     node: Mapping[str, Any], role: str, name: str, within: str, dialog: bool, by_id: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    states = {one["name"]: one["value"].get("value") for one in node.get("properties", ())}
-    control = {
-        "id": node.get("backendDOMNodeId"),
-        "name": name,
-        "type": _ROLES[role],
-        "within": within[:200],
-        "dialog": dialog,
-    }
-    offered = [one for one in _below(node, by_id) if _said(one, "role") in _OPTIONS] if role in _LISTS else []
-    if role in _FIELDS:
-        control["value"] = _said(node, "value") or ", ".join(_said(one, "name") for one in offered if _is_chosen(one))
-    for state in ("checked", "pressed"):
-        if state in states and states[state] in ("true", "false"):
-            control["checked"] = states[state] == "true"
+    states = _states(node)
+    control = {"id": node.get("backendDOMNodeId"), "name": name, "type": _ROLES[role], "within": within[:200]}
+    control |= {"dialog": dialog} | ({"enabled": False} if states.get("disabled") is True else {})
     control |= {key: states[key] for key in ("selected", "expanded") if isinstance(states.get(key), bool)}
-    if states.get("disabled") is True:
-        control["enabled"] = False
-    if role in _LISTS:
-        control["options"] = [_said(one, "name") for one in offered]
+    checked = {states.get("checked"), states.get("pressed")} & {"true", "false"}
+    control |= {"checked": "true" in checked} if checked else {}
+    offered = [one for one in _below(node, by_id) if _said(one, "role") in _OPTIONS] if role in _LISTS else []
+    control |= {"options": [_said(one, "name") for one in offered]} if role in _LISTS else {}
+    if role in _FIELDS:
+        chosen = (_said(one, "name") for one in offered if _states(one).get("selected") is True)
+        control["value"] = _said(node, "value") or ", ".join(chosen)
     return control
 
 
-def _is_chosen(option: Mapping[str, Any]) -> bool:
-    states = {one["name"]: one["value"].get("value") for one in option.get("properties", ())}
-    return states.get("selected") is True
+def _states(node: Mapping[str, Any]) -> dict[str, Any]:
+    return {one["name"]: one["value"].get("value") for one in node.get("properties", ())}
 
 
 def _below(

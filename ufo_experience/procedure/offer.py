@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.procedure.runs import is_same_task
 from ufo_experience.request import Request
 from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.schema import Experience, Hit, Trust, Usage
@@ -45,8 +44,8 @@ def _guides(task: str, hits: Iterable[Hit], runs_of: RunsOf | None) -> Iterator[
         run = hit.experience
         told = run.state.request or run.state.task
         if run.outcome.success is True and not misled(run.usage) and not conflict(request, Request.parse(told)):
-            others = [one.experience for one in served if is_same_task(run, one.experience)]
-            way = Procedure.of([run, *others, *(runs_of(run) if runs_of else ())], request)
+            others = [*(one.experience for one in served), *(runs_of(run) if runs_of else ())]
+            way = Procedure.of([run, *others], request)
             if way.steps:
                 yield Guide(way)
 

@@ -32,6 +32,7 @@ _SAME_MEANING = 0.6  # cosine of two words, from which on one says the other
 _OTHER_DEED = 0.4  # cosine of the likest two words of two labels, below which they do not do the same
 _LONGEST = 4  # words of a value that stands without quotes or capitals
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"  # Thai to Chinese: a sign is a word
+_IN_WORD = re.compile(r"[^\W\d_]-$")
 _MARK = re.compile(r"\[\w+\]")
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’.-][^\W_{_UNSPACED}]+)*")
 
@@ -82,8 +83,12 @@ def pair(old: Request, new: Request) -> Pairing:
 
 
 def _pieces(request: Request) -> list[Piece]:
-    """The words and values of a request in order."""
-    values = [Piece(one.text, one.kind, f"<{one.kind}>", one.start, one.end) for one in request.values]
+    """The words and values of a request in order. A number at the end of a word is none: "kestrel-91"."""
+    values = [
+        Piece(one.text, one.kind, f"<{one.kind}>", one.start, one.end)
+        for one in request.values
+        if one.kind != "number" or not _IN_WORD.search(request.text, max(0, one.start - 2), one.start)
+    ]
     words = [
         Piece(match[0], "", stem(match[0].casefold()), *match.span())
         for match in _WORD.finditer(request.text)
@@ -138,7 +143,7 @@ def _is_value(old: Piece, new: Piece, *, first: bool) -> bool:
     if old.kind or new.kind:
         return True
     if first:
-        return is_odd(old.text) and is_odd(new.text)
+        return all(" " not in one.text and is_odd(one.text) for one in (old, new))
     says_little = any((SMALL | AUXILIARIES).issuperset(one.text.casefold().split()) for one in (old, new))
     return not says_little and not _names_same(stem(new.text.casefold()), {old.key})
 

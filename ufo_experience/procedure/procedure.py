@@ -26,7 +26,7 @@ from ufo_experience.errors import UsageError
 from ufo_experience.procedure.binding import Binding
 from ufo_experience.procedure.pairing import stems_of
 from ufo_experience.procedure.render import is_name, prose, quoted, step_line, tip_line, word
-from ufo_experience.procedure.runs import agreed_of, is_same_way, parting
+from ufo_experience.procedure.runs import agreed_of, is_same_task, is_same_way, parting
 from ufo_experience.procedure.steps import NAMED, ProcedureStep, read_steps
 from ufo_experience.procedure.values import Values, replaced
 from ufo_experience.redact import PLACEHOLDER
@@ -72,7 +72,7 @@ class Procedure:
 
     @classmethod
     def of(cls, experiences: Iterable[Experience], request: Request | str) -> Procedure:
-        """The way of the first of some runs of one task, with the others as evidence, bound to a request.
+        """The way of the first of some runs, with the others of its task as evidence, bound to a request.
 
         Raises:
             UsageError: there is no run.
@@ -81,7 +81,8 @@ class Procedure:
         if not runs:
             raise UsageError("a procedure is made of at least one run")
         run, new = runs[0], Request.parse(request) if isinstance(request, str) else request
-        others = [one for one in runs[1:] if one.id != run.id]
+        known = {one.id: one for one in runs if one.id != run.id}
+        others = [one for one in known.values() if is_same_task(run, one)]
         same = [one for one in others if one.outcome.success == run.outcome.success and is_same_way(run, one)]
         failed = [one for one in others if run.outcome.success and one.outcome.success is False]
         approved, recorded = run.trust is Trust.APPROVED, read_steps(run)

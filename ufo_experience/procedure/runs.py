@@ -97,20 +97,14 @@ class KnownProcedure:
 
 @dataclass(frozen=True)
 class Agreed:
-    """What the runs of one way tell of a step: how many did it, of how many; whether they acted on something else
-    there; whether runs of other values name the same; and what they typed, where that is kept.
+    """What the runs of one way tell of a step: how many of how many did it, None where all; whether they acted on
+    something else there; whether runs of other values name the same; and what they typed, where that is kept.
     """
 
-    did: int = 1
-    runs: int = 1
+    optional: tuple[int, int] | None = None
     varies: bool = False
     confirmed: bool = False
     constant: str = ""
-
-    @property
-    def optional(self) -> tuple[int, int] | None:
-        """How many did the step, and of how many; None where all did."""
-        return (self.did, self.runs) if self.did < self.runs else None
 
 
 # ---- one task, one way
@@ -139,15 +133,15 @@ def parting(run: Experience, others: Iterable[Experience]) -> int | None:
     return next((number for number, key in own if any(key not in way for way in ways)), None)
 
 
-def _keys(run: Experience) -> list[_Key]:
-    return [_key(step, _values(run)) for step in read_steps(run)]
-
-
-def _key(step: ProcedureStep, values: frozenset[str]) -> _Key:
-    """What a step does to what; of a value of the request, or what redaction took for one, that it is such."""
-    name = step.target.name if step.target else step.text
-    is_value = bare(name) in values or PLACEHOLDER.search(name) is not None
-    return step.kind, step.role, _OF_THE_TASK if is_value else bare(name)
+def _keys(run: Experience, steps: Sequence[ProcedureStep] | None = None) -> list[_Key]:
+    """What each step does to what; of a value of the request, or what redaction took for one, that it is such."""
+    values = _values(run)
+    keys: list[_Key] = []
+    for step in read_steps(run) if steps is None else steps:
+        name = step.name if step.target else step.text
+        is_value = bare(name) in values or PLACEHOLDER.search(name) is not None
+        keys.append((step.kind, step.role, _OF_THE_TASK if is_value else bare(name)))
+    return keys
 
 
 def _values(run: Experience) -> frozenset[str]:
@@ -160,7 +154,7 @@ def _values(run: Experience) -> frozenset[str]:
 def join(experiences: Iterable[Experience]) -> list[KnownProcedure]:
     """Records as procedures, that with the newest run first."""
     tasks: dict[str, list[Experience]] = {}
-    for one in sorted(experiences, key=_newest_last, reverse=True):
+    for one in sorted(experiences, key=_age, reverse=True):
         tasks.setdefault(task_key(request_of(one)), []).append(one)
     found = [known for key, runs in tasks.items() for known in _ways(key, runs)]
     return sorted(found, key=lambda known: known.last, reverse=True)
@@ -175,7 +169,7 @@ def _ways(key: str, runs: Sequence[Experience]) -> list[KnownProcedure]:
             max(alike, key=lambda way: len(set(_keys(way[0])) & set(_keys(one)))).append(one)
         else:
             ways.append([one])
-    known = [KnownProcedure(key, tuple(sorted(way, key=_newest_last, reverse=True)), _best(way)) for way in ways]
+    known = [KnownProcedure(key, tuple(sorted(way, key=_age, reverse=True)), _best(way)) for way in ways]
     return [replace(one, parts_at=parting(one.best, [other.best for other in known])) for one in known]
 
 
@@ -192,7 +186,7 @@ def _is_part(short: Experience, long: Experience) -> bool:
     return bool(_keys(short)) and all(key in rest for key in _keys(short))
 
 
-def _newest_last(one: Experience) -> tuple[datetime, str]:
+def _age(one: Experience) -> tuple[datetime, str]:
     return one.created_at, one.id
 
 
@@ -202,18 +196,20 @@ def _newest_last(one: Experience) -> tuple[datetime, str]:
 def agreed_of(run: Experience, others: Sequence[Experience], steps: Sequence[ProcedureStep]) -> list[Agreed]:
     """For each of the `steps` of a run what other runs of its way tell of it."""
     ways = [(_counterparts(run, other, steps), _values(other) != _values(run)) for other in others]
-    return [
-        _agreed(run, step, [(way[place], differs) for way, differs in ways if way[place] is not None], 1 + len(others))
-        for place, step in enumerate(steps)
-    ]
+    found = []
+    for place, step in enumerate(steps):
+        told = [(theirs, differs) for way, differs in ways if (theirs := way[place]) is not None]
+        agreed = _agreed(step, [theirs for theirs, _ in told], differ=any(differs for _, differs in told))
+        optional = None if len(told) == len(others) else (1 + len(told), 1 + len(others))
+        found.append(replace(agreed, optional=optional))
+    return found
 
 
 def _counterparts(run: Experience, other: Experience, steps: Sequence[ProcedureStep]) -> list[ProcedureStep | None]:
     """For each step that of another run: the same, or in its place one of its kind on something else."""
     theirs = read_steps(other)
     found: list[ProcedureStep | None] = [None] * len(steps)
-    keys = [_key(step, _values(run)) for step in steps]
-    matcher = SequenceMatcher(None, keys, [_key(step, _values(other)) for step in theirs], autojunk=False)
+    matcher = SequenceMatcher(None, _keys(run, steps), _keys(other, theirs), autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():
         for own, their in zip(range(i, j), range(k, m), strict=False):
             alike = (steps[own].kind, steps[own].role) == (theirs[their].kind, theirs[their].role)
@@ -222,14 +218,10 @@ def _counterparts(run: Experience, other: Experience, steps: Sequence[ProcedureS
     return found
 
 
-def _agreed(run: Experience, own: ProcedureStep, theirs: Sequence[tuple[Any, bool]], runs: int) -> Agreed:
-    """What the steps of others (each with whether its request had other values) tell of one."""
-    name = bare(own.target.name) if own.target else ""
-    option = own.kind == "select" and not PLACEHOLDER.search(own.text)
-    varies = any(
-        (bare(one.target.name) if one.target else "") != name or (option and one.text != own.text) for one, _ in theirs
-    )
-    confirmed = not varies and any(differs for _, differs in theirs)
-    typed = {one.text for one, _ in theirs if one.text and not PLACEHOLDER.search(one.text)}
+def _agreed(own: ProcedureStep, theirs: Sequence[ProcedureStep], *, differ: bool) -> Agreed:
+    """What the steps of others tell of one; `differ` when one of their requests has other values."""
+    is_option = own.kind == "select" and not PLACEHOLDER.search(own.text)
+    varies = any(bare(one.name) != bare(own.name) or (is_option and one.text != own.text) for one in theirs)
+    typed = {one.text for one in theirs if one.text and not PLACEHOLDER.search(one.text)}
     constant = typed.pop() if len(typed) == 1 and not varies else ""
-    return Agreed(1 + len(theirs), runs, varies, confirmed, constant if constant and may_agree(constant) else "")
+    return Agreed(None, varies, differ and not varies, constant if constant and may_agree(constant) else "")

@@ -136,11 +136,11 @@ class Values:
 
     def _now(self, said: str) -> str | None:
         """What stands for words of the old request: they are values, or so many words of a value of as many."""
-        held = [old for old in self.all if holds(said, old)]
-        self.served |= set(held)
-        known = {old: self.new_of[old] for old in held if old in self.new_of}
-        if known and not replaced(said, dict.fromkeys(known, "")).strip():
-            return replaced(said, known)
+        held = {old: new for old, new in self.new_of.items() if holds(said, old)}
+        self.served |= {said.casefold()}.intersection(self.all)
+        if held and not replaced(said, dict.fromkeys(held, "")).strip():
+            self.served |= held.keys()
+            return replaced(said, held)
         for old, new in self.new_of.items():
             parts, now, at = old.split(), new.split(), find_whole(said.casefold(), old)
             if at >= 0 and len(parts) == len(now):

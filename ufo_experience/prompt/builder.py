@@ -101,34 +101,33 @@ def build_prompt(
     Raises:
         UsageError: an unknown format, a negative budget, a nonce that is not 8 hex digits or stands in the task.
     """
-    _check(task, format, max_tokens, allowed_actions, nonce)
-    for hit in hits:
-        expect(Hit, hit, "each of hits")
+    _check(task, hits, format, max_tokens, allowed_actions, nonce)
     count, nonce = count_tokens or estimate_tokens, nonce or new_nonce()
     moment = now or datetime.now(timezone.utc)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
     ways, unshown, lacking = _ways(Request.parse(task), hits, allowed_actions, runs_of, to_imitate=format == "ufo")
     cap = max(RECORD_TOKENS, max_tokens // 2)
+
+    def price(examples: Sequence[Any]) -> int:
+        return count(_added(examples, nonce, format))
+
     shown: list[Any] = []
     tokens, needed = 0, None
     for way in ways:
-        one = _ufo_example(way) if format == "ufo" else _in_few_words(way, cap, count, moment)
-        cost = count(_added([*shown, one], nonce, format))
-        if cost > max_tokens:
+        told = [*shown, _ufo_example(way) if format == "ufo" else _in_few_words(way, cap, count, moment)]
+        if (cost := price(told)) > max_tokens:
             needed = cost
             break
-        shown, tokens = [*shown, one], cost
-    if beginning and not ways and format != "ufo" and count(_added([beginning], nonce, format)) <= max_tokens:
-        shown, tokens = [beginning], count(_added([beginning], nonce, format))
+        shown, tokens = told, cost
+    if beginning and not ways and format != "ufo" and (cost := price([beginning])) <= max_tokens:
+        shown, tokens = [beginning], cost
     lessons = lessons_of(ways[0].application)[:SHOWN] if lessons_of and ways and shown else ()
-    for many in range(len(lessons), 0, -1):
-        told = [_with_tips(shown[0], [one.text for one in lessons[:many]]), *shown[1:]]
-        cost = count(_added(told, nonce, format))
-        if cost <= max_tokens:
-            shown, tokens, lessons = told, cost, lessons[:many]
+    while lessons:
+        told = [_with_tips(shown[0], [one.text for one in lessons]), *shown[1:]]
+        if (cost := price(told)) <= max_tokens:
+            shown, tokens = told, cost
             break
-    else:
-        lessons = ()
+        lessons = lessons[:-1]
     for way in ways[len(shown) :]:
         unshown[way.id] = (
             f"over the budget: max_tokens={needed} would show it" if way is ways[len(shown)] else "over the budget"
@@ -188,8 +187,8 @@ def _ways(
         if same is not None:
             unshown[run.id] = f"a run of the same procedure as {same.id[:8]}"
             continue
-        others = [other.experience for other in hits] + list(runs_of(run) if runs_of else ())
-        way = Procedure.of([run, *_of_one_task(run, others)], request)
+        others = [*(other.experience for other in hits), *(runs_of(run) if runs_of else ())]
+        way = Procedure.of([run, *others], request)
         steps = tuple(step for step in way.steps if allowed is None or step.action in allowed)
         lacking += len(way.steps) - len(steps)
         why = _why_not(way, steps, to_imitate=to_imitate)
@@ -211,19 +210,10 @@ def _why_not(way: Procedure, steps: Sequence[Any], *, to_imitate: bool) -> str:
     return ""
 
 
-def _of_one_task(run: Experience, others: Iterable[Experience]) -> list[Experience]:
-    """Other runs of the same task in the same application, each once."""
-    known = {run.id: run}
-    for other in others:
-        if is_same_task(run, other):
-            known.setdefault(other.id, other)
-    return [one for one in known.values() if one is not run]
-
-
 def _are_one(one: Experience, other: Experience) -> bool:
     """True for runs of one procedure that ended the same way."""
-    alike = one.outcome.success == other.outcome.success and _of_one_task(one, [other])
-    return bool(alike and one.action.steps and other.action.steps) and is_same_way(one, other)
+    alike = one.outcome.success == other.outcome.success and bool(one.action.steps and other.action.steps)
+    return alike and is_same_task(one, other) and is_same_way(one, other)
 
 
 def _in_few_words(way: Procedure, cap: int, count: TokenCounter, now: datetime) -> str:
@@ -280,7 +270,16 @@ def _is_block(message: Mapping[str, Any]) -> bool:
     return content.startswith("<<<past-experience ") and not strip_block(content)
 
 
-def _check(task: str, format: str, max_tokens: int, allowed_actions: Collection[str] | None, nonce: str | None) -> None:
+def _check(
+    task: str,
+    hits: Sequence[Hit],
+    format: str,
+    max_tokens: int,
+    allowed_actions: Collection[str] | None,
+    nonce: str | None,
+) -> None:
+    for hit in hits:
+        expect(Hit, hit, "each of hits")
     if format not in ("text", "messages", "ufo"):
         raise UsageError(f"unknown prompt format {format!r}: use one of text, messages, ufo")
     if not isinstance(max_tokens, int) or max_tokens < 0:

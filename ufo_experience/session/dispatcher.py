@@ -1,12 +1,6 @@
 """Where commands go: to functions of this process, or over a connection to the machine that has the screen.
 
-What a session does when something does not answer, goes away or fails:
-
-    timeout of a look            tried once more, then the step fails
-    timeout of an action         not repeated, as it may have been done; the step fails and the agent sees why
-    connection lost              sent once more where the connection comes back, else the session ends in error
-    agent error                  logged, asked again (`agent_retries` in a row), then the round ends in ERROR
-    malformed command            skipped, with the rest of its step
+A look that timed out is tried once more; an action is not, as it may have been done. `docs/agents.md` has the table.
 """
 
 from __future__ import annotations

@@ -69,11 +69,6 @@ class Target:
     dialog: bool | None = None
     checked: bool | None = None
 
-    @property
-    def is_named_only(self) -> bool:
-        """True when it has still to be found on the screen."""
-        return bool(self.name) and not self.id
-
 
 @dataclass(frozen=True)
 class Command:
@@ -84,6 +79,11 @@ class Command:
     tool_type: str = ACTION
     target: Target | None = None
     call_id: str = field(default_factory=lambda: uuid4().hex)
+
+    @property
+    def is_named_only(self) -> bool:
+        """True when its target has still to be found on the screen."""
+        return self.target is not None and bool(self.target.name) and not self.target.id
 
     def __str__(self) -> str:
         return f'{self.tool_name} on "{self.target.name}"' if self.target else self.tool_name

@@ -202,17 +202,17 @@ class Recall:
         self.handed_back, self.left = "", ()
         self._choose(decision.commands)
         several = self._config.recall in ("ahead", "replay") and len(decision.commands) > 1
-        named = any(one.target is not None and one.target.is_named_only for one in decision.commands)
-        if decision.status in _DOES_NOTHING or not (several or named):
+        looked_for = any(command.is_named_only for command in decision.commands)
+        if decision.status in _DOES_NOTHING or not (several or looked_for):
             return decision
         first, *rest = list(decision.commands)
         if rest:
             last = replace(decision, comment=FORESEEN, cost=0.0, tokens=0, prompt=None, observation="")
-            parts = [*(Decision(AgentStatus.CONTINUE, comment=FORESEEN) for _ in rest[:-1]), last]
-            for part, command in zip(parts, rest, strict=True):
+            for number, command in enumerate(rest, start=1):
+                part = last if number == len(rest) else Decision(AgentStatus.CONTINUE, comment=FORESEEN)
                 self._queue.append((replace(part, commands=(command,)), _key(command) in self._marked))
             decision = replace(decision, status=AgentStatus.CONTINUE, result="")
-        if first.target is None or not first.target.is_named_only:
+        if not first.is_named_only:
             return replace(decision, commands=(first,))
         view = await self.view()
         checked = first if view is None else self._checked(first, view, application, consent=True)
@@ -258,8 +258,7 @@ class Recall:
     def _checked(self, command: Command, view: Controls | None, application: str, *, consent: bool) -> Command | Stop:
         """The command with its target on the screen, or why not; without a look only one that names an id."""
         if view is None:
-            unseen = command.target is not None and command.target.is_named_only
-            return Stop("target_missing", "the screen cannot be looked at") if unseen else command
+            return Stop("target_missing", "the screen cannot be looked at") if command.is_named_only else command
         check = self._guide.check if self._guide is not None else check_action
         answer = check(as_act(command), view, application=application or None, consent=consent)
         return answer if isinstance(answer, Stop) else replace(as_command(answer), call_id=command.call_id)

@@ -63,7 +63,7 @@ class BaseSession(Workplace):
             raise UsageError(f"unknown mode {mode!r}: use one of {', '.join(self.modes)}")
         if self.mode in ("normal_operator", "operator") and parts.operator_agent is not None:
             parts = replace(parts, app_agent=parts.operator_agent)
-        self.task, self.id, self.parts = task, id, parts
+        self.task, self.id, self.parts, self.session_type = task, id, parts, type(self).__name__
         self.logger = logging.getLogger(__name__)
         self._should_evaluate, self._request, self._application_name = should_evaluate, request, application_name
         self.reset()
@@ -81,6 +81,7 @@ class BaseSession(Workplace):
         self._init_agents()
         self.log = SessionLog(parts.config.log_root, self.task)
         self.log_path = f"{self.log.folder}{os.sep}"
+        self.evaluation_logger = self.log.evaluations
         self.rounds: dict[int, BaseRound] = {}
         self.results: list[dict[str, Any]] = []
         self.saved: tuple[str, ...] = ()
@@ -105,10 +106,6 @@ class BaseSession(Workplace):
     # ---- what it is at
 
     @property
-    def session_type(self) -> str:
-        return type(self).__name__
-
-    @property
     def total_rounds(self) -> int:
         return len(self.rounds)
 
@@ -119,10 +116,6 @@ class BaseSession(Workplace):
     @property
     def current_agent_class(self) -> str:
         return type(self.current_round.agent).__name__ if self.current_round else ""
-
-    @property
-    def evaluation_logger(self) -> LogFile:
-        return self.log.evaluations
 
     @property
     def injected(self) -> tuple[str, ...]:
