@@ -283,8 +283,9 @@ class Upkeep:
         read = ingest(
             [file], self.store, engine, include_failures=True, trust=Trust.QUARANTINED, keep_observations=kept
         )
-        failed = [*read.failed, *((problem.file, problem.message) for problem in read.problems)]
-        return ImportReport(added=read.added, skipped=read.skipped, failed=failed, known=read.known)
+        read.failed += [(problem.file, problem.message) for problem in read.problems]
+        read.problems = []
+        return read
 
     def stats(self) -> StoreStats:
         """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""

@@ -37,9 +37,9 @@ _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": Tru
 
 @dataclass
 class ImportReport:
-    """What became of each thing in an import: ids added; skipped, failed and conflicts as (what, reason).
-
-    `known` are ids that were stored before, `approved` those approved by this import, `unopened` UFO's index files.
+    """Ids that were `added`, what was `skipped` or `failed` (each with the reason), and added ids in `conflicts` with
+    what is stored: they are quarantined. `known` are ids that were stored before, `approved` those approved now,
+    `unopened` UFO's index files.
     """
 
     added: list[str] = field(default_factory=list)
