@@ -20,14 +20,12 @@ from hypothesis import strategies as st
 
 import ufo_experience
 from tests.cli_runner import Cli
-from ufo_experience import DataError, ExperienceMemory, Trust, load_settings
-from ufo_experience.integrations.formats.triple import from_triple
+from ufo_experience import DataError, Experience, ExperienceMemory, Trust, load_settings
 from ufo_experience.integrations.ufo import (
     ExperienceRetriever,
     ExperienceSummarizer,
     PascalCaseRetriever,
     from_rag_config,
-    migrate,
 )
 
 SAMPLES = Path(ufo_experience.__file__).parent / "samples"
@@ -102,13 +100,13 @@ def store_with(folder: Path, rows: list[tuple[str, str]], success: bool = True) 
 
 def record(task: str, application: str, success: bool = True):
     step = {"step_number": 1, "action_type": "click_input", "target_control": {"name": "Go", "type": "Button"}}
-    return from_triple(
-        {"task": task, "request": task, "application": application},
-        {"steps": [step]},
-        {"success": success},
+    return Experience(
+        id=sha256(f"{task} {application}".encode()).hexdigest()[:32],
+        state={"task": task, "request": task, "application": application},
+        action={"steps": [step]},
+        outcome={"success": success},
         trust=Trust.VERIFIED,
         created_at=datetime(2025, 1, 1, tzinfo=timezone.utc),
-        id=sha256(f"{task} {application}".encode()).hexdigest()[:32],
     )
 
 
@@ -439,11 +437,17 @@ def old_folder(tmp_path):
     return folder
 
 
+def take_over(folder: Path, *, approve: bool = False):
+    """What docs/ufo.md says to do."""
+    with ExperienceMemory.open(folder / "experience_db") as memory:
+        return memory.import_(folder, approve=approve)
+
+
 def test_an_old_folder_is_taken_over_without_opening_its_pickle(old_folder, tmp_path):
-    """Its YAML comes in quarantined, the broken entry is named, and the message says what was not opened and why."""
-    done = migrate(old_folder)
-    assert len(done.report.added) == len(done.report.failed) == 1
-    assert "not opened: index.faiss, index.pkl" in done.message
+    """Its YAML comes in quarantined, the broken entry is named, and so are the files that were not opened."""
+    done = take_over(old_folder)
+    assert len(done.added) == len(done.failed) == 1
+    assert [path.name for path in done.unopened] == ["index.faiss", "index.pkl"]
     assert not (tmp_path / "exploded").exists()
     retriever = ExperienceRetriever(str(old_folder / "experience_db"))
     assert ask_as_ufo(retriever, "Create a to do for learning LLM", "ApplicationFrameHost.exe") == []
@@ -452,9 +456,9 @@ def test_an_old_folder_is_taken_over_without_opening_its_pickle(old_folder, tmp_
 
 def test_the_owner_may_vouch_for_an_import_also_afterwards(old_folder):
     """With `approve` the records are served, whether they came in now or before."""
-    migrate(old_folder)
-    again = migrate(old_folder, approve=True)
-    assert again.report.added == []
+    take_over(old_folder)
+    again = take_over(old_folder, approve=True)
+    assert again.added == []
     retriever = ExperienceRetriever(str(old_folder / "experience_db"))
     (example,) = ask_as_ufo(retriever, "Create a to do for learning LLM", "ApplicationFrameHost.exe")
     assert example["Response"]["action"]["function"] == "set_edit_text"
@@ -497,6 +501,17 @@ def test_ufos_published_examples_survive_the_way_in_and_out(data_folder, tmp_pat
     assert [entry["example"]["Function"] for entry in written.values()] == functions
     stored = ExperienceMemory.open(tmp_path / "db").store.scan()
     assert sorted(one.action.steps[0].action_type for one in stored) == sorted(functions)
+
+
+@pytest.mark.parametrize(
+    "name", ["experience/46af9fb3_experience.yaml", "experience/b3602b63_experience.yaml", "demonstration/example.yaml"]
+)
+def test_ufos_own_entries_are_written_as_they_were(data_folder, tmp_path, name):
+    """Every key of the real entries survives; only the later key Sub-task is added."""
+    entries = yaml.safe_load((data_folder / "ufo_real" / name).read_text(encoding="utf-8"))
+    ExperienceSummarizer.create_or_update_yaml(entries.values(), str(tmp_path / "experience.yaml"))
+    written = yaml.safe_load((tmp_path / "experience.yaml").read_text(encoding="utf-8"))
+    assert list(written.values()) == [{"Sub-task": entry["request"], **entry} for entry in entries.values()]
 
 
 def test_the_drop_in_loads_neither_langchain_nor_a_model(saved):

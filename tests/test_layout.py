@@ -28,16 +28,15 @@ LEVELS = {
     "doors": ["session", "integrations", "review", "cli"],
     "names": ["__init__", "__main__"],
 }
-# The model offers one view of itself as a method, imported when it is called; an export in YAML is read as a log is;
-# rows are grouped by task, and which words are values of a task retrieval knows.
-EXCEPTIONS = {("schema", "formats"), ("index", "retrieve")}
+# Rows are grouped by task, and which words are values of a task retrieval knows.
+EXCEPTIONS = {("index", "retrieve")}
 LEVEL = {room: number for number, rooms in enumerate(LEVELS.values()) for room in rooms}
 
 
 def room_of(path: Path) -> str:
     """The first part of a module's path below the package; the shapes of others' records stand at the bottom."""
-    parts = path.relative_to(PACKAGE).parts
-    return "formats" if parts[:2] == ("integrations", "formats") else parts[0].removesuffix(".py")
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return "formats" if parts[:2] == ("integrations", "formats") else parts[0]
 
 
 def own_imports(path: Path) -> set[str]:

@@ -10,7 +10,8 @@ import pytest
 
 from ufo_experience import Act, DataError, ExperienceMemory, UsageError
 from ufo_experience.executor import Target
-from ufo_experience.integrations.recorder import CallOrder, Recorder
+from ufo_experience.integrations.recorder import Recorder
+from ufo_experience.integrations.watched import Watched
 
 TASK = "Insert a table into the document"
 
@@ -217,16 +218,15 @@ def test_a_guide_comes_with_the_block_when_it_is_asked_for(memory):
 
 def test_calls_made_at_once_are_noted_in_the_order_they_were_begun(memory):
     """Whatever ends first; what never ends holds nothing up for good."""
-    recorder = Recorder(memory)
-    recorder.start(TASK, "Word")
-    order = CallOrder(recorder)
+    watched = Watched(Recorder(memory), "Word", check=lambda result: result == "done")
+    watched.begin(TASK)
     for name in ("Insert", "Lost", "Table"):
-        order.begin(name)
-    order.end("Table", "click", {"control": "Table"})
-    order.end("Insert", "click", {"control": "Insert"})
-    order.close()
-    record = recorder.finish(success=True, judge="program")
+        watched.called(name)
+    watched.answered("Table", "click", {"control": "Table"})
+    watched.answered("Insert", "click", {"control": "Insert"})
+    record = watched.end("done")
     assert [step.target_control.name for step in record.action.steps] == ["Insert", "Table"]
+    assert record.trust.value == "verified"
 
 
 PAGES = {  # what is in view on each page of a toy word processor, and the page a click leads to

@@ -9,7 +9,7 @@ import yaml
 
 from ufo_experience import ExperienceMemory
 from ufo_experience.errors import DataError
-from ufo_experience.integrations.skills import export_skills, import_skills, read_skills
+from ufo_experience.integrations.skills import export_skills
 
 STEPS = [
     {"action": "click", "control": "Insert", "control_type": "TabItem"},
@@ -43,8 +43,8 @@ def test_the_head_says_when_to_use_it_and_the_body_holds_the_steps(memory, tmp_p
     assert named["name"] == place.name
     assert len(named["name"]) <= 64
     assert "insert a table" in named["description"].lower()
-    assert "1. click TabItem Insert" in body
-    assert "Delete (ask the user before this step)" in body
+    assert '1. click "Insert" (TabItem)' in body
+    assert 'click "Delete" (Button) [ask first]' in body
 
 
 def test_the_same_store_gives_the_same_bytes(memory, tmp_path):
@@ -58,7 +58,7 @@ def test_what_comes_back_is_quarantined(memory, tmp_path):
     """Whatever the file says of its own trust."""
     export_skills(memory, tmp_path / "skills")
     other = ExperienceMemory.open(tmp_path / "other", embedder="hashing")
-    (added,) = import_skills(other, tmp_path / "skills")
+    (added,) = other.import_(tmp_path / "skills").added
     assert other.get(added).trust.value == "quarantined"
     assert [step.target_control.name for step in other.get(added).action.steps] == ["Insert", "Rows", "Delete"]
 
@@ -75,7 +75,13 @@ def test_text_of_a_record_cannot_open_a_head_or_a_section_of_its_own(tmp_path):
     assert "\u202e" not in "".join(lines)
 
 
-def test_a_folder_without_skills_is_an_error(tmp_path):
-    """Nothing read is not success."""
-    with pytest.raises(DataError, match="no skill"):
-        list(read_skills(tmp_path))
+def test_one_skill_alone_comes_in_whole_and_a_broken_one_is_named(memory, tmp_path):
+    """With the kinds of its controls; the owner's word approves it."""
+    (place,) = export_skills(memory, tmp_path / "skills")
+    other = ExperienceMemory.open(tmp_path / "other", embedder="hashing")
+    (added,) = other.import_(place, approve=True).added
+    assert other.get(added).trust.value == "approved"
+    assert other.get(added).action.steps == memory.get(added).action.steps
+    (place / "experience.json").write_text("{", encoding="utf-8")
+    with pytest.raises(DataError, match=r"experience\.json"):
+        other.import_(tmp_path / "skills")

@@ -12,33 +12,47 @@ from typing import Literal
 from ufo_experience.schema import Step
 
 Kind = Literal["click", "type", "select", "keys", "switch", "open", "other"]
+Verb = Literal["switch", "open", "select", "type", "click", "press", "copy", "paste"]
 
 
 def _names(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_TYPING = _names(
-    "setedittext typekeys keyboardinput typetext inputtext type fill fillform write typewrite sendkeys settext "
-    "inserttext entertext setvalue input pastetext typein typeinto presssequentially keyboardaction "
-    "inputkeys typestring pyautoguitypewrite pyautoguiwrite keyboardtype typing browsertype browserfillform"
-)
-_PRESS = _names("press presskey presskeys presshotkey keypress key keydown keyboardpress pressakey hotkey pressenter")
-_COPY = _names("copy clipboardcopy setclipboard setclipboardtext writeclipboard copytext")
-_PASTE = _names("paste clipboardpaste pastefromclipboard")
+_VERBS: dict[Verb, frozenset[str]] = {
+    "switch": _names(
+        "switchapplication selectapplicationwindow selectapplication switchapp openapp openapplication launchapp"
+    ),
+    "open": _names("goto navigate openurl opentab gotourl visit browsernavigate"),
+    "select": _names("selectitem selectoption select choose choosefromlist setcombobox"),
+    "type": _names(
+        "setedittext typekeys keyboardinput typetext inputtext type fill fillform write typewrite sendkeys settext "
+        "inserttext entertext setvalue input pastetext typein typeinto presssequentially keyboardaction "
+        "inputkeys typestring pyautoguitypewrite pyautoguiwrite keyboardtype typing browsertype browserfillform"
+    ),
+    "click": _names(
+        "click clickinput doubleclick doubleclickinput leftclick rightclick rightclickinput tap touch clickelement "
+        "toggle check uncheck activate invoke pressbutton"
+    ),
+    "press": _names(
+        "press presskey presskeys presshotkey keypress key keydown keyboardpress pressakey hotkey pressenter"
+    ),
+    "copy": _names("copy clipboardcopy setclipboard setclipboardtext writeclipboard copytext"),
+    "paste": _names("paste clipboardpaste pastefromclipboard"),
+}
 _PASTE_CHORD = re.compile(
     r"(?i)(?:\{(?:VK_)?(?:CONTROL|CTRL)(?: down)?\}|\^|(?:ctrl|control|cmd|command|meta) ?[+-] ?)v\b"
 )
 
-# Parameters of a typing action that steer it. Every other one is what was typed.
-_OPTIONS = _names(
-    "id name label control controlname controltext controllabel controltype controlid selector xpath css element "
-    "elementid target ref role type kind button method mode application app process window windowtitle title index x y "
-    "direction coordinate coordinates position interval delay duration timeout clear clearcurrenttext controlfocus "
-    "submit enter pressenter double presses slowly device deviceid frame tab tabid placeholder field units action"
-)
+# Parameters that name a control, and all that steer a typing action; every other one is what was typed.
 _LOCATORS = _names(
     "name label control controlname controltext controllabel selector xpath element target field placeholder"
+)
+_OPTIONS = _LOCATORS | _names(
+    "id controltype controlid css elementid ref role type kind button method mode application app process window "
+    "windowtitle title index x y direction coordinate coordinates position interval delay duration timeout clear "
+    "clearcurrenttext controlfocus submit enter pressenter double presses slowly device deviceid frame tab tabid units "
+    "action"
 )
 
 # Whether a step says which control it acts on.
@@ -56,65 +70,47 @@ _SAYS_WHICH = _LASTING | {"text", "value", "key", "keys", "command"}  # for a cl
 # The word a field carries its own name under, and the one it carries its value under, in a form-like mapping.
 FIELD_NAMES = ("name", "label", "field", "control", "element", "selector", "placeholder", "id", "type")
 FIELD_VALUES = frozenset({"value", "text", "content", "val", "keys", "input"})
-_TAKES_TEXT = _TYPING | _PRESS | _COPY
-_SWITCHES = _names(
-    "switchapplication selectapplicationwindow selectapplication switchapp openapp openapplication launchapp"
-)
-_OPENS = _names("goto navigate openurl opentab gotourl visit browsernavigate")
-_SELECTS = _names("selectitem selectoption select choose choosefromlist setcombobox")
-_CLICKS = _names(
-    "click clickinput doubleclick doubleclickinput leftclick rightclick rightclickinput tap touch clickelement toggle "
-    "check uncheck activate invoke pressbutton"
-)
-_KINDS: tuple[tuple[Kind, frozenset[str]], ...] = (
-    ("switch", _SWITCHES),
-    ("open", _OPENS),
-    ("select", _SELECTS),
-    ("type", _TYPING),
-    ("click", _CLICKS),
-)
+
+
+def does(action: str, *verbs: Verb) -> bool:
+    """True for an action that does one of these, whatever its tool calls it."""
+    name = plain(action)
+    return any(name in _VERBS[verb] for verb in verbs)
 
 
 def is_typing(action: str) -> bool:
     """True for actions that type text (`set_edit_text`, `type_keys`, `fill`, …)."""
-    return plain(action) in _TYPING
+    return does(action, "type")
 
 
 def is_press(action: str) -> bool:
     """True for actions that press keys (`press`, `hotkey`, …)."""
-    return plain(action) in _PRESS
+    return does(action, "press")
+
+
+def takes_text(action: str) -> bool:
+    """True when the parameters of an action are what a person would type."""
+    return does(action, "type", "press", "copy")
 
 
 def kind_of(action: str) -> Kind:
     """What an action does to a control, whatever its tool calls it."""
-    name = plain(action)
-    if name in _PRESS or name == "keyboardinput":
+    if is_press(action) or plain(action) == "keyboardinput":
         return "keys"
-    for kind, names in _KINDS:
-        if name in names:
-            return kind
-    return "other"
-
-
-def is_click(action: str) -> bool:
-    """True for actions that press a button (`click`, `tap`, …)."""
-    return plain(action) in _CLICKS or plain(action) == "press"
-
-
-def is_copy(action: str) -> bool:
-    """True for actions that put a given text on the clipboard."""
-    return plain(action) in _COPY
+    kinds: tuple[Literal["switch", "open", "select", "type", "click"], ...] = (
+        "switch",
+        "open",
+        "select",
+        "type",
+        "click",
+    )
+    return next((kind for kind in kinds if does(action, kind)), "other")
 
 
 def is_paste(step: Step) -> bool:
     """True when a step pastes, by name or by chord."""
     leaf = typed_leaf(step)
-    return plain(step.action_type) in _PASTE or (leaf is not None and _PASTE_CHORD.search(leaf[1]) is not None)
-
-
-def takes_text(action: str) -> bool:
-    """True when the parameters of an action are what a person would type."""
-    return plain(action) in _TAKES_TEXT
+    return does(step.action_type, "paste") or (leaf is not None and _PASTE_CHORD.search(leaf[1]) is not None)
 
 
 def is_option(name: str) -> bool:
@@ -145,11 +141,9 @@ def is_blind(step: Step) -> bool:
 
     Nobody can follow it on another screen. Keys, commands, addresses and scrolling need no control.
     """
-    if step.target_control.name:
-        return False
     words = {word.casefold() for word in _WORD.findall(step.action_type)} | {plain(step.action_type)}
     given = {plain(key) for key, value in step.parameters.items() if value not in (None, "", [], {})}
-    if words & _MOVES:
+    if step.target_control.name or words & _MOVES:
         return False
     if given & _POSITIONS:
         return True
@@ -159,5 +153,4 @@ def is_blind(step: Step) -> bool:
 @lru_cache(4_096)
 def plain(name: str) -> str:
     """A name without module, case and punctuation: `pyautogui.typeWrite` is `typewrite`."""
-    last = name.rsplit(".", 1)[-1]
-    return "".join(c for c in last.casefold() if c.isalnum())
+    return "".join(c for c in name.rsplit(".", 1)[-1].casefold() if c.isalnum())

@@ -180,10 +180,9 @@ def with_seen(steps: Sequence[Step], views: Sequence[VisibleControls], request: 
     """The steps, those that type what was in view before and the request does not name with `seen`."""
     if not any(views) or len(steps) > MAX_COMPARED:
         return tuple(steps)
-    texts = [_looked_up(step, request) for step in steps]
     return tuple(
         step.model_copy(update={"seen": _seen(at, text, steps, views, request)}) if text else step
-        for at, (step, text) in enumerate(zip(steps, texts, strict=True))
+        for at, (step, text) in enumerate((step, _looked_up(step, request)) for step in steps)
     )
 
 
@@ -196,25 +195,27 @@ def _looked_up(step: Step, request: str) -> str:
 
 
 def _seen(at: int, text: str, steps: Sequence[Step], views: Sequence[VisibleControls], request: str) -> Seen | None:
-    """Where a text stood last before it was typed."""
-    shown = [place for place in range(at + 1) if _holding(text, views[place])]
+    """Where a text stood last before it was typed: in what shows it, and is no control of the application's own."""
+    shown = {
+        place: holding
+        for place in range(at + 1)
+        if (holding := sorted(one for one in views[place] if _shows(text, *one)))
+    }
     if not shown:
         return None
-    first = last = shown[-1]
+    first = last = max(shown)
     while first - 1 in shown:
         first -= 1
     after = steps[first - 1].step_number if first else 0
-    holding = _holding(text, views[last])
-    whole = next((kind for name, kind in holding if name == text), None)
+    whole = next((kind for name, kind in shown[last] if name == text), None)
     if whole is not None:
         return Seen(after=after, type=whole, whole=True)
-    beside = next((found for name, kind in holding for found in _beside(text, name, kind, request)), None)
-    return beside.model_copy(update={"after": after}) if beside else Seen(after=after, type=holding[0][1])
+    beside = next((found for name, kind in shown[last] for found in _beside(text, name, kind, request)), None)
+    return beside.model_copy(update={"after": after}) if beside else Seen(after=after, type=shown[last][0][1])
 
 
-def _holding(text: str, view: VisibleControls) -> list[tuple[str, str]]:
-    """Name and type of what shows the text, and is no control of the application's own."""
-    return sorted((name, kind) for name, kind in view if not is_fixed(role_of(kind)) and find_whole(text, name) >= 0)
+def _shows(text: str, name: str, kind: str) -> bool:
+    return not is_fixed(role_of(kind)) and find_whole(text, name) >= 0
 
 
 def _beside(text: str, name: str, kind: str, request: str) -> Iterator[Seen]:

@@ -330,12 +330,6 @@ class Experience(Model):
         """True for a failed run: shown as "tried and failed", never as a pattern to follow."""
         return self.outcome.success is False
 
-    def to_task_experience(self) -> dict[str, Any]:
-        """This record as a `TaskExperience` dict (see `views.to_task_experience`)."""
-        from ufo_experience.integrations.formats.task_experience import to_task_experience
-
-        return to_task_experience(self)
-
 
 class Problem(Model):
     """Something a reader could not use: never dropped in silence."""

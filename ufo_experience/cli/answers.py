@@ -14,8 +14,6 @@ from ufo_experience.store.selection import nearest_application
 from ufo_experience.traces.files import without_log
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ufo_experience.memory import ExperienceMemory
     from ufo_experience.store.exchange import ImportReport
     from ufo_experience.store.selection import ChangeReport, StoreStats
@@ -71,10 +69,10 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -
     return "\n".join([*counts(report, verbose=verbose), *(text for text, holds in said.items() if holds)])
 
 
-def import_text(done: ImportReport, memory: ExperienceMemory, unopened: Sequence[Path]) -> str:
+def import_text(done: ImportReport, memory: ExperienceMemory) -> str:
     """Counts, and what waits for approval."""
     waiting = sum(one.trust is Trust.QUARANTINED for one in memory.store.scan(sorted(done.added)))
-    names = ", ".join(path.name for path in unopened)
+    names = ", ".join(path.name for path in done.unopened)
     said = {
         f"{len(done.approved)} approved": done.approved,
         f"{waiting} are quarantined until you approve them (--approve here does): ufo-experience approve ID": waiting,

@@ -150,20 +150,11 @@ def import_file(
     ] = False,
 ) -> None:
     """Take in records from elsewhere; they are quarantined until approved. UFO's own index files are not opened."""
-    from ufo_experience.integrations.skills import import_skills, is_skills
-    from ufo_experience.integrations.ufo.migration import migrate_into, yaml_file
-
     _expect_one_of([file])
     with open_memory(ctx, create=True) as (console, memory), learning(console, memory):
-        if is_skills(file):
-            added = import_skills(memory, file)
-            console.answer({"added": added}, f"{len(added)} added (quarantined until you approve them)")
-            return
-        migration = migrate_into(memory, yaml_file(file) or file, approve=approve, restore=restore)
-        done = migration.report
+        done = memory.import_(file, approve=approve, restore=restore)
         tell_problems(console, done)
-        data = report_data(done) | {"unopened": migration.unopened}
-        console.answer(data, console.with_store(import_text(done, memory, migration.unopened)))
+        console.answer(report_data(done), console.with_store(import_text(done, memory)))
         if done.failed and not (done.added or done.skipped):
             raise SystemExit(DataError.exit_code)
 

@@ -19,7 +19,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.request import Request, application_key, on_forgetting
 from ufo_experience.retrieve.tasks import task_key
 from ufo_experience.schema import Experience, Trust
-from ufo_experience.trust.completeness import missing
+from ufo_experience.trust.policy import missing
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,37 +6,29 @@ steps. Tested with `agent-framework-core` 1.23.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ufo_experience.errors import needs_extra
 from ufo_experience.integrations.recorder import Recorder
+from ufo_experience.integrations.watched import Check, Watched
 
 with needs_extra("agent-framework"):
     from agent_framework import ContextProvider, SessionContext
-
-SOURCE = "ufo_experience"
 
 
 class ExperienceProvider(ContextProvider):
     """Memory for one agent. `check` looks at the response and says whether the task was done (None: unknown)."""
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        *,
-        application: str | None = None,
-        check: Callable[[Any], bool | None] | None = None,
-    ) -> None:
-        super().__init__(SOURCE)
-        self._recorder, self._application, self._check = recorder, application, check
+    def __init__(self, recorder: Recorder, *, application: str | None = None, check: Check | None = None) -> None:
+        super().__init__("ufo_experience")
+        self._run = Watched(recorder, application, check)
 
     async def before_run(self, *, agent: Any, session: Any, context: SessionContext, state: dict[str, Any]) -> None:
         """Ask what is known, and add it to the instructions."""
         requests = [message.text for message in context.input_messages if message.role == "user"]
-        start = await self._recorder.astart(requests[-1] if requests else "", self._application)
-        if start.block:
-            context.extend_instructions(self.source_id, start.block)
+        await self._run.abegin(requests[-1] if requests else "")
+        if self._run.block:
+            context.extend_instructions(self.source_id, self._run.block)
 
     async def after_run(self, *, agent: Any, session: Any, context: SessionContext, state: dict[str, Any]) -> None:
         """Note the function calls of the response, and learn the run."""
@@ -45,8 +37,6 @@ class ExperienceProvider(ContextProvider):
         for call in (one for one in contents if one.type == "function_call"):
             answer = answers.get(call.call_id)
             error = getattr(answer, "exception", None)
-            self._recorder.call(
-                call.name, call.parse_arguments(), getattr(answer, "result", ""), error=str(error) if error else None
-            )
-        success = None if self._check is None else self._check(context.response)
-        await self._recorder.afinish(success, None if success is None else "program")
+            result, failed = getattr(answer, "result", ""), str(error) if error else None
+            self._run.recorder.call(call.name, call.parse_arguments(), result, failed)
+        await self._run.aend(context.response)

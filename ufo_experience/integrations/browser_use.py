@@ -9,14 +9,16 @@ actions a turn, and stops at the first that changes the page. Tested with `brows
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any
 
 from pydantic import ValidationError
 
 from ufo_experience.errors import needs_extra
 from ufo_experience.integrations.recorder import Recorder
+from ufo_experience.integrations.watched import Check
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.steps import Target
@@ -34,7 +36,7 @@ async def run_with_memory(
     recorder: Recorder,
     *,
     application: str | None = None,
-    check: Callable[[Any], bool | None] | None = None,
+    check: Check | None = None,
     ahead: bool = False,
     max_steps: int = 100,
     **options: Any,
@@ -45,14 +47,10 @@ async def run_with_memory(
     counts (`use_judge`, `judge_llm`: let it be another model than the one that acts); without either nobody judged.
     """
     start = await recorder.astart(task, application, guide=ahead)
-    instructions = "\n\n".join(part for part in (start.block, options.pop("extend_system_message", None)) if part)
+    told = "\n\n".join(part for part in (start.block, options.pop("extend_system_message", None)) if part)
     run = _Run(recorder, start.guide, options.pop("register_new_step_callback", None))
     run.agent = Agent(
-        task=task,
-        llm=llm,
-        extend_system_message=instructions or None,
-        register_new_step_callback=run.on_step,
-        **options,
+        task=task, llm=llm, extend_system_message=told or None, register_new_step_callback=run.on_step, **options
     )
     history = await run.agent.run(max_steps=max_steps)
     recorder.attempt(run.note)
@@ -106,19 +104,14 @@ class _Run:
             return
         elements = [(index, _element(node)) for index, node in state.dom_state.selector_map.items()]
         controls = [{"id": index, "name": control_of(one), "type": one["node_name"]} for index, one in elements]
-        acts = list(_on_this_page(self._guide.ahead(controls, MAX_AHEAD + 1)))
+        ahead = self._guide.ahead(controls, MAX_AHEAD + 1)
+        # up to the first that is not in view, or for which a person is asked
+        on_page = takewhile(lambda act: not act.confirm and act.target is not None and act.target.id is not None, ahead)
+        acts = [{act.action: {**act.parameters, "index": act.target.id}} for act in on_page if act.target]
         if acts and _same(output.action[0].model_dump(exclude_unset=True), acts[0]):
             with suppress(ValidationError):  # an action this agent does not have: the model goes on by itself
-                for act in acts[1:]:
-                    output.action.append(self.agent.ActionModel.model_validate(act))
-
-
-def _on_this_page(acts: Iterable[Act]) -> Iterator[dict[str, Any]]:
-    """The actions as browser-use takes them, up to the first that is not in view, or for which a person is asked."""
-    for act in acts:
-        if act.confirm or act.target is None or act.target.id is None:
-            return
-        yield {act.action: {**act.parameters, "index": act.target.id}}
+                for known in acts[1:]:
+                    output.action.append(self.agent.ActionModel.model_validate(known))
 
 
 def _same(chosen: dict[str, Any], known: dict[str, Any]) -> bool:

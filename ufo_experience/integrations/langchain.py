@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict
 
 from ufo_experience.errors import UsageError, needs_extra
-from ufo_experience.integrations.recorder import Recorder, Start
+from ufo_experience.integrations.recorder import Recorder
+from ufo_experience.integrations.watched import Check, Watched
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.schema import Hit
 
 with needs_extra("langchain"):
     from langchain.agents.middleware import AgentMiddleware
@@ -27,28 +27,21 @@ with needs_extra("langchain"):
 class ExperienceMiddleware(AgentMiddleware[Any, Any]):
     """Memory for one agent. `check` looks at the final state and says whether the task was done (None: unknown)."""
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        *,
-        application: str | None = None,
-        check: Callable[[Any], bool | None] | None = None,
-    ) -> None:
+    def __init__(self, recorder: Recorder, *, application: str | None = None, check: Check | None = None) -> None:
         super().__init__()
-        self._recorder, self._application, self._check = recorder, application, check
-        self._start = Start()
+        self._run = Watched(recorder, application, check)
         self._noted: set[str] = set()
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Ask what is known of the last thing a person said."""
         requests = [message for message in state["messages"] if message.type == "human"]
-        self._start = self._recorder.start(requests[-1].text if requests else "", self._application)
+        self._run.begin(requests[-1].text if requests else "")
         self._noted = {call["id"] for call in _calls(state)}
         return None
 
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Note what was called since the last time."""
-        self._recorder.attempt(lambda: self._note(state))
+        self._run.recorder.attempt(lambda: self._note(state))
         return None
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
@@ -61,17 +54,15 @@ class ExperienceMiddleware(AgentMiddleware[Any, Any]):
 
     def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Learn the run."""
-        self._recorder.attempt(lambda: self._note(state))
-        success = None if self._check is None else self._check(state)
-        self._recorder.finish(success, None if success is None else "program")
+        self._run.recorder.attempt(lambda: self._note(state))
+        self._run.end(state)
         return None
 
     def _told(self, request: Any) -> Any:
-        if not self._start.block:
+        if not self._run.block:
             return request
         own = request.system_message.text if request.system_message else ""
-        text = "\n\n".join(part for part in (self._start.block, own) if part)
-        return request.override(system_message=SystemMessage(text))
+        return request.override(system_message=SystemMessage(self._run.before(own)))
 
     def _note(self, state: Any) -> None:
         """Note the calls that were answered, in the order the model made them: they are carried out side by side."""
@@ -80,9 +71,8 @@ class ExperienceMiddleware(AgentMiddleware[Any, Any]):
             answer = answers.get(call["id"])
             if answer is not None and call["id"] not in self._noted:
                 self._noted.add(call["id"])
-                failed = answer.status == "error"
-                error = answer.text if failed else None
-                self._recorder.call(call["name"], call["args"], "" if failed else answer.text, error=error)
+                result, error = ("", answer.text) if answer.status == "error" else (answer.text, None)
+                self._run.recorder.call(call["name"], call["args"], result, error)
 
 
 def _calls(state: Any) -> list[Any]:
@@ -102,8 +92,7 @@ class ExperienceExampleSelector(BaseExampleSelector):
 
     def select_examples(self, input_variables: dict[str, str]) -> list[dict[str, Any]]:
         """The experiences for the new task, best first."""
-        task = input_variables[self._key]
-        return [_example(self._memory, task, hit) for hit in self._memory.retrieve(task, application=self._application)]
+        return _examples(self._memory, input_variables[self._key], self._application)
 
 
 class ExperienceRetriever(BaseRetriever):
@@ -114,14 +103,17 @@ class ExperienceRetriever(BaseRetriever):
     model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True)
 
     def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-        hits = self.memory.retrieve(query, application=self.application)
-        examples = [_example(self.memory, query, hit) for hit in hits]
-        return [
-            Document(page_content=one["steps"], metadata={"id": one["id"], "score": one["score"], "task": one["task"]})
-            for one in examples
-        ]
+        examples = _examples(self.memory, query, self.application)
+        return [Document(page_content=one.pop("steps"), metadata=one) for one in examples]
 
 
-def _example(memory: ExperienceMemory, task: str, hit: Hit) -> dict[str, Any]:
-    block = memory.build_prompt(task, [hit]).text
-    return {"id": hit.experience.id, "task": hit.experience.state.task, "steps": block, "score": hit.score}
+def _examples(memory: ExperienceMemory, task: str, application: str | None) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": hit.id,
+            "task": hit.experience.state.task,
+            "steps": memory.build_prompt(task, [hit]).text,
+            "score": hit.score,
+        }
+        for hit in memory.retrieve(task, application=application)
+    ]

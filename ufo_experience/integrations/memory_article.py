@@ -9,34 +9,76 @@ prompt = build_prompt_with_memory("Email Bob", screenshot, controls, found)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.integrations.formats.task_experience import (
-    TaskExperience,
-    build_experience_summary,
-    from_task_experience,
-    to_task_experience,
-)
+from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.prompt.builder import build_prompt
-from ufo_experience.schema import Hit, Trust, expect
-
-__all__ = [
-    "MemoryComparison",
-    "TaskExperience",
-    "build_experience_summary",
-    "build_prompt_with_memory",
-    "compare_with_without_memory",
-    "create_experience_index",
-    "record_experience",
-    "retrieve_relevant_experiences",
-]
+from ufo_experience.schema import Experience, Hit, Trust, expect, validate
+from ufo_experience.traces.in_memory import run_of
 
 INDEX_DB = "index_db"  # the store beside flat files of the article
+UNKNOWN_APPLICATION = "Unknown"
+SUMMARY_STEPS = 10
+_OF_A_STEP = {"step_number", "observation", "action_type", "target_control", "parameters", "result"}
+
+
+@dataclass(frozen=True)
+class TaskExperience:
+    """A recorded run under the article's names. `success` is None where nobody judged it, `metadata` the whole record;
+    `experience` is the record that it is a view of.
+    """
+
+    task_id: str
+    task_description: str
+    application: str
+    steps: list[dict[str, Any]]
+    total_steps: int
+    start_time: datetime
+    end_time: datetime
+    success: bool | None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    experience: Experience | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, experience: Experience) -> TaskExperience:
+        """The view of a record. Without times in its log it began, and ended, when the record was made."""
+        steps = expect(Experience, experience, "experience").action.steps
+        times = [step.timestamp for step in steps if step.timestamp] or [experience.created_at]
+        took = experience.outcome.latency_ms
+        return cls(
+            task_id=experience.id,
+            task_description=experience.state.request or experience.state.task,
+            application=experience.state.application or UNKNOWN_APPLICATION,
+            steps=[
+                step.model_dump(mode="json", include=_OF_A_STEP) | {"target_control": step.target_control.name}
+                for step in steps
+            ],
+            total_steps=len(steps),
+            start_time=times[0],
+            end_time=max(times[0], times[-1]) if took is None else times[0] + timedelta(milliseconds=took),
+            success=experience.outcome.success,
+            metadata=experience.model_dump(mode="json", exclude_defaults=True),
+            experience=experience,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The eight keys of the article's JSON."""
+        return {
+            "task_id": self.task_id,
+            "task_description": self.task_description,
+            "application": self.application,
+            "steps": self.steps,
+            "total_steps": self.total_steps,
+            "duration_seconds": (self.end_time - self.start_time).total_seconds(),
+            "success": self.success,
+            "metadata": self.metadata,
+        }
 
 
 def record_experience(
@@ -58,8 +100,19 @@ def record_experience(
     first = execution_trace[0] if isinstance(execution_trace, Sequence) and execution_trace else {}
     application = first.get("application") if isinstance(first, Mapping) else None
     with ExperienceMemory.open(db) as memory:
-        stored = memory.remember(task, execution_trace, success=success, application=application)
-    return TaskExperience.of(stored)
+        return TaskExperience.of(memory.remember(task, execution_trace, success=success, application=application))
+
+
+def build_experience_summary(experience: Mapping[str, Any] | Experience | TaskExperience) -> str:
+    """The searchable one-liner "Task: … App: … Steps: a(b) -> …" over the first ten steps."""
+    if isinstance(experience, Experience):
+        experience = TaskExperience.of(experience)
+    view = experience.to_dict() if isinstance(experience, TaskExperience) else experience
+    try:
+        steps = [f"{step['action_type']}({step['target_control']})" for step in view["steps"][:SUMMARY_STEPS]]
+        return f"Task: {view['task_description']} App: {view['application']} Steps: {' -> '.join(steps)}"
+    except (KeyError, TypeError) as error:
+        raise DataError(f"not a task experience: {error}", code="E_SCHEMA") from error
 
 
 def create_experience_index(experiences_dir: str | Path) -> ExperienceMemory:
@@ -70,6 +123,7 @@ def create_experience_index(experiences_dir: str | Path) -> ExperienceMemory:
 
     Raises:
         NotFoundError: there is neither a store nor such a file.
+        DataError: none of the files can be read.
     """
     folder = Path(experiences_dir)
     flat = [] if (folder / "records").is_dir() else sorted(folder.glob("*.json"))
@@ -120,13 +174,14 @@ def _view(hit: Hit, task: str) -> dict[str, Any]:
         }
         for step in way.steps
     ]
-    view = to_task_experience(hit.experience) | {
+    told = {"trust": hit.experience.trust.value, "reason": way.reason, "not_covered": list(way.uncovered)}
+    return TaskExperience.of(hit.experience).to_dict() | {
         "task_description": way.task,
         "steps": steps,
         "total_steps": len(steps),
+        "metadata": {key: value for key, value in told.items() if value},
+        "similarity_score": hit.score,
     }
-    told = {"trust": hit.experience.trust.value, "reason": way.reason, "not_covered": list(way.uncovered)}
-    return view | {"metadata": {key: value for key, value in told.items() if value}, "similarity_score": hit.score}
 
 
 def build_prompt_with_memory(
@@ -140,12 +195,31 @@ def build_prompt_with_memory(
     """The text prompt for `task` with past experiences as suggestions.
 
     `screenshot` and `controls` travel beside the text in a vision prompt, as in the article; they are not part of it.
+
+    Raises:
+        DataError: one of the experiences lacks a key of the article, or has no steps.
     """
     hits = [
-        Hit(experience=from_task_experience(view), score=float(view["similarity_score"]), ranked_by="fused")
+        Hit(experience=_record(view), score=float(view["similarity_score"]), ranked_by="fused")
         for view in relevant_experiences
     ]
     return str(build_prompt(task, hits, max_tokens=max_tokens).prompt)
+
+
+def _record(view: Mapping[str, Any]) -> Experience:
+    """A dict of the article as a record; nothing is known of who vouches for it."""
+    if missing := [key for key in ("task_description", "steps", "success", "similarity_score") if key not in view]:
+        raise DataError("is missing", field=missing[0], code="E_SCHEMA")
+    task, application = view["task_description"], view.get("application")
+    run = run_of(task, view["steps"], success=view["success"], session="article")
+    record = {
+        "id": content_id(dict(view)),
+        "state": {"task": task, "application": None if application == UNKNOWN_APPLICATION else application},
+        "action": {"steps": run.trajectory.steps},
+        "outcome": {"success": view["success"]},
+        "created_at": datetime.now(timezone.utc),
+    }
+    return validate(Experience, record)
 
 
 @dataclass(frozen=True)

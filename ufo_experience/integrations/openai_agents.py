@@ -7,12 +7,12 @@ called is a step (`RunHooks`). Tested with `openai-agents` 0.24.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from ufo_experience.errors import needs_extra
-from ufo_experience.integrations.recorder import CallOrder, Recorder
+from ufo_experience.integrations.recorder import Recorder
+from ufo_experience.integrations.watched import Check, Watched
 
 with needs_extra("openai-agents"):
     from agents import Agent, RunConfig, RunHooks, Runner, Tool
@@ -23,30 +23,19 @@ with needs_extra("openai-agents"):
 class ExperienceHooks(RunHooks[Any]):
     """Notes each function tool that was called, with its arguments and its answer."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.order = CallOrder(recorder)
+    def __init__(self, run: Watched) -> None:
+        self._run = run
 
     async def on_tool_start(self, context: Any, agent: Agent[Any], tool: Tool) -> None:
         """A tool is called, maybe beside others."""
         if isinstance(context, ToolContext):
-            self.order.begin(context.tool_call_id)
+            self._run.called(context.tool_call_id)
 
     async def on_tool_end(self, context: Any, agent: Agent[Any], tool: Tool, result: object) -> None:
         """A tool has answered."""
         called = isinstance(context, ToolContext)
         identifier, arguments = (context.tool_call_id, context.tool_arguments) if called else ("", None)
-        await asyncio.to_thread(self.order.end, identifier, tool.name, arguments, result)
-
-
-def with_block(block: str, config: RunConfig | None = None) -> RunConfig:
-    """A run configuration that puts `block` before the instructions of every model call."""
-
-    def add(data: CallModelData[Any]) -> ModelInputData:
-        given = data.model_data
-        return ModelInputData(given.input, "\n\n".join(part for part in (block, given.instructions) if part))
-
-    base = config or RunConfig()
-    return replace(base, call_model_input_filter=add) if block else base
+        await asyncio.to_thread(self._run.answered, identifier, tool.name, arguments, result)
 
 
 async def run_with_memory(
@@ -55,17 +44,20 @@ async def run_with_memory(
     recorder: Recorder,
     *,
     application: str | None = None,
-    check: Callable[[Any], bool | None] | None = None,
+    check: Check | None = None,
     config: RunConfig | None = None,
     **options: Any,
 ) -> Any:
     """`Runner.run` with memory. `check` looks at the result and says whether the task was done; without it the run is
     kept as observed. `options` go to `Runner.run`.
     """
-    start = await recorder.astart(task, application)
-    hooks = ExperienceHooks(recorder)
-    result = await Runner.run(agent, task, hooks=hooks, run_config=with_block(start.block, config), **options)
-    hooks.order.close()
-    success = None if check is None else check(result)
-    await recorder.afinish(success, None if success is None else "program")
+    run = Watched(recorder, application, check)
+    await run.abegin(task)
+
+    def told(data: CallModelData[Any]) -> ModelInputData:
+        return ModelInputData(data.model_data.input, run.before(data.model_data.instructions))
+
+    known = replace(config or RunConfig(), call_model_input_filter=told) if run.block else config
+    result = await Runner.run(agent, task, hooks=ExperienceHooks(run), run_config=known, **options)
+    await run.aend(result)
     return result

@@ -75,21 +75,19 @@ class Recorder:
     ) -> None:
         opened = ExperienceMemory(memory) if isinstance(memory, (str, Path)) else memory
         self.memory: ExperienceMemory = expect(ExperienceMemory, opened, "memory")
-        self.policy: SavePolicy = save if isinstance(save, SavePolicy) else SavePolicy(save)
+        self._policy = save if isinstance(save, SavePolicy) else SavePolicy(save)
         self._folder = None if logs is None else Path(logs)
         self._max_tokens = max_tokens
         self._begin("", None)
         self._is_begun = False
 
     def _begin(self, task: str, application: str | None) -> None:
-        self.task: str = task
-        self.application: str | None = application
+        self.task, self.application = task, application
         self.session: str = new_id()[:16]
-        self.shown: tuple[str, ...] = ()
-        self._lessons: tuple[str, ...] = ()
         self.fault: Exception | None = None
-        self._is_begun, self._is_finished = True, False
+        self._shown: list[str] = []
         self._steps: list[dict[str, Any]] = []
+        self._is_begun, self._is_finished = True, False
 
     def start(self, task: str, application: str | None = None, *, guide: bool = False) -> Start:
         """Begin a run: what is known of the task. A run that was not finished is left to its log; a warning says so.
@@ -102,17 +100,17 @@ class Recorder:
         if not expect(str, task, "task").strip():
             _log.warning("the task is empty: nothing is known of it, and nothing will be learned")
         self._begin(task, None if application is None else expect(str, application, "application"))
-        way: Guide | None = None
-        choices: tuple[Guide, ...] = ()
-        block = ""
+        known = Start()
         with self._silently():
             found = self.memory.retrieve(task, application=application)
             shown = self.memory.build_prompt(task, found, max_tokens=self._max_tokens)
-            block, self.shown, self._lessons = shown.text, tuple(shown.ids), shown.lessons
+            self._shown = [*shown.ids, *shown.lessons]
+            known = Start(shown.text, tuple(shown.ids))
             if guide:
                 way = self.memory.guide(task, application=application, hits=found)
                 choices = () if way is not None else tuple(self.memory.choices(task, application=application))
-        return Start(block, self.shown, way, choices)
+                known = Start(shown.text, tuple(shown.ids), way, choices)
+        return known
 
     def step(
         self,
@@ -156,37 +154,11 @@ class Recorder:
             return
         given = {"application": self.application} | given
         step = {name: value for name, value in given.items() if value not in (None, "", {}, [])}
-        with self._silently():
-            run_of(
-                self.task, [step], success=None, session=self.session
-            )  # what cannot be kept raises here, not at the end of the run
+        with self._silently():  # what cannot be kept raises here, not at the end of the run
+            run_of(self.task, [step], success=None, session=self.session)
         self._steps.append(step)
-        if self._folder is not None:
-            with self._silently():
-                self._write()
-
-    def _expect_begun(self) -> None:
-        if not self._is_begun:
-            raise UsageError("no run has begun: recorder.start(task) comes first")
-        if self._is_finished:
-            raise UsageError("the run is finished: recorder.start(task) begins another")
-
-    @contextmanager
-    def _silently(self) -> Iterator[None]:
-        """Keep a fault of memory from the host. What the caller did wrong, and what stops the program, passes."""
-        try:
-            yield
-        except Exception as fault:
-            if isinstance(fault, UsageError) or (isinstance(fault, DataError) and fault.code in _WRONG):
-                raise
-            self.fault = fault
-            _log.warning("memory is silent for the rest of this run: %s: %s", type(fault).__name__, fault)
-
-    def attempt(self, work: Callable[[], None]) -> None:
-        """Do what memory needs in the host's loop under the same rule: a fault is logged, and memory is silent."""
-        if self.fault is None:
-            with self._silently():
-                work()
+        with self._silently():
+            self._write()
 
     def call(
         self, name: str, arguments: Mapping[str, Any] | str | None, result: object = "", error: str | None = None
@@ -198,6 +170,12 @@ class Recorder:
         with self._silently():  # whatever a host's tool gives, its text is asked for here
             answer = str(result)[:MAX_RESULT]
         self.step(name, target, given, result=answer, control_type=role or None, error=error)
+
+    def attempt(self, work: Callable[[], None]) -> None:
+        """Do what memory needs in the host's loop under the same rule: a fault is logged, and memory is silent."""
+        if self.fault is None:
+            with self._silently():
+                work()
 
     def finish(
         self,
@@ -227,38 +205,34 @@ class Recorder:
         self._expect_begun()
         if not self._steps and self.fault is None:
             _log.warning("no step was noted in this run: nothing is learned")
-        told = {"score": score, "failure_reason": reason, "tokens": tokens, "cost": cost, "wordings": wordings}
+        known = {"score": score, "failure_reason": reason, "tokens": tokens, "cost": cost, "wordings": wordings}
         made = None
         if self.fault is None:
             with self._silently():
-                made = self._learn(success, judge, **told)
+                made = self._learn(success, judge, known)
         if made is not None and success and judge in (None, "agent"):
             _log.warning(
                 "this run is shown to nobody, since only its agent says that it worked: say who checked it, "
                 'finish(success=True, judge="program"), or afterwards: ufo-experience judge %s --success',
                 made.id[:8],
             )
+        running, self._is_finished = self.log, True
         with self._silently():
-            self._close_log()
+            if running is not None and self.log is not None and running.exists():
+                running.replace(self.log)
         return made
 
-    def _learn(self, success: bool | None, judge: JudgedBy | None, **known: Any) -> Experience | None:
+    def _learn(self, success: bool | None, judge: JudgedBy | None, known: Mapping[str, Any]) -> Experience | None:
         judged = success is not None and judge not in (None, "agent")
-        if judged and self.shown:
-            self.memory.report([*self.shown, *self._lessons], success=bool(success), session=self.session)
+        if judged and self._shown:
+            self.memory.report(self._shown, success=bool(success), session=self.session)
         score = float(bool(success)) if known["score"] is None else known["score"]
         evaluation = {"complete": "yes" if success else "no", "score": score} if judged else None
-        if not self._steps or not self.task.strip() or not self.policy.wants(evaluation, lambda: True):
+        if not self._steps or not self.task.strip() or not self._policy.wants(evaluation, lambda: True):
             return None
-        return self.memory.remember(
-            self.task,
-            self._steps,
-            success=success,
-            application=self.application,
-            judge=judge or "agent",
-            session=self.session,
-            **{name: value for name, value in known.items() if value is not None},
-        )
+        told = {"session": self.session, **known}
+        details: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
+        return self.memory.remember(self.task, self._steps, success, self.application, judge or "agent", **details)
 
     async def astart(self, task: str, application: str | None = None, *, guide: bool = False) -> Start:
         """`start` in a thread, for loops that must not wait."""
@@ -282,66 +256,31 @@ class Recorder:
         name = f"{self.session}.jsonl{FINISHED if self._is_finished else ''}"
         return None if self._folder is None else self._folder / name
 
-    def _close_log(self) -> None:
-        running = self.log
-        self._is_finished = True
-        if running is not None and self.log is not None and running.exists():
-            running.replace(self.log)
+    def _expect_begun(self) -> None:
+        if not self._is_begun:
+            raise UsageError("no run has begun: recorder.start(task) comes first")
+        if self._is_finished:
+            raise UsageError("the run is finished: recorder.start(task) begins another")
+
+    @contextmanager
+    def _silently(self) -> Iterator[None]:
+        """Keep a fault of memory from the host. What the caller did wrong, and what stops the program, passes."""
+        try:
+            yield
+        except Exception as fault:
+            if isinstance(fault, UsageError) or (isinstance(fault, DataError) and fault.code in _WRONG):
+                raise
+            self.fault = fault
+            _log.warning("memory is silent for the rest of this run: %s: %s", type(fault).__name__, fault)
 
     def _write(self) -> None:
         """The last step as one line, as redaction leaves it: typed text goes, also out of the steps after it."""
+        if self.log is None:
+            return
         run = redact(run_of(self.task, self._steps, success=None, session=self.session).trajectory)
-        step = run.steps[-1]
-        fields = step.model_dump(mode="json", exclude_defaults=True, exclude={"step_number", "source"})
-        control = fields.pop("target_control", {})
-        row = {
-            "session": self.session,
-            "task": run.task,
-            "application": self.application,
-            "action": fields.pop("action_type", ""),
-            "control": control.get("name"),
-            "control_type": control.get("type"),
-            "within": control.get("within"),
-            **fields,
-        }
-        if self.log is not None:
-            append_line(self.log, json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False))
-
-
-class CallOrder:
-    """Calls that a host carries out side by side, noted in the order they were begun.
-
-    order.begin("c1"), order.begin("c2")
-    order.end("c2", …), order.end("c1", …)    c1 is noted first
-    """
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self._open: dict[str, Callable[[], None] | None] = {}
-
-    def begin(self, id: str) -> None:
-        """A call is begun."""
-        self._open[id] = None
-
-    def end(
-        self,
-        id: str,
-        name: str,
-        arguments: Mapping[str, Any] | str | None,
-        result: object = "",
-        error: str | None = None,
-    ) -> None:
-        """A call has ended; it is noted once those begun before it have."""
-        self._open[id] = lambda: self._recorder.call(name, arguments, result, error)
-        while self._open and (note := self._open[next(iter(self._open))]) is not None:
-            del self._open[next(iter(self._open))]
-            note()
-
-    def close(self) -> None:
-        """Note what has ended; calls that never did are let go."""
-        ended, self._open = [note for note in self._open.values() if note is not None], {}
-        for note in ended:
-            note()
+        step = run.steps[-1].model_dump(mode="json", exclude_defaults=True, exclude={"step_number", "source"})
+        row = {"session": self.session, "task": run.task, "application": self.application, **step}
+        append_line(self.log, json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False))
 
 
 def _arguments(given: Mapping[str, Any] | str | None) -> dict[str, Any]:

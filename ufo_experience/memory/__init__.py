@@ -25,6 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 from ufo_experience.embed import expect_known
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import UsageError, names_arguments
+from ufo_experience.ids import new_id
 from ufo_experience.index.base import Filter, Progress
 from ufo_experience.memory.parts import Parts
 from ufo_experience.memory.upkeep import Upkeep
@@ -514,15 +515,16 @@ class ExperienceMemory(Upkeep):
         Raises:
             DataError: naming the field.
         """
-        from ufo_experience.integrations.formats.triple import from_triple
         from ufo_experience.traces.in_memory import schema_steps
 
         for name, part in (("state", state), ("action", action), ("outcome", outcome)):
             expect(Mapping, part, name)
         if "steps" in action:
             action = {**action, "steps": schema_steps(action["steps"])}
-        first, second, third = (redact_json(part) for part in (state, action, outcome))
-        experience = from_triple(first, second, third, salience, episode_id, trust=trust_level(trust))
+        record = {"state": redact_json(state), "action": redact_json(action), "outcome": redact_json(outcome)}
+        known = {"salience": salience, "episode_id": episode_id, "trust": trust_level(trust)}
+        made = {"id": new_id(), "created_at": datetime.now(timezone.utc)}
+        experience = validate(Experience, record | known | made)
         self.take_in([experience])
         return experience.id
 

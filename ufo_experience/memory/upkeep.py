@@ -24,6 +24,8 @@ from ufo_experience.store.exchange import (
     export,
     import_entries,
     read_export,
+    ufo_index,
+    ufo_yaml,
 )
 from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.location import quoted
@@ -131,7 +133,7 @@ class Upkeep:
 
     def get(self, id: str) -> Experience:
         """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""
-        return self.store.get(resolve(self.store, [id])[0])
+        return self.store.get(resolve(self.store, [expect(str, id, "id")])[0])
 
     def list(self, *ids: str, where: RecordFilter | None = None, limit: int | None = None) -> Records:
         """The records that are meant (default: all), the newest first; at most `limit`."""
@@ -238,8 +240,8 @@ class Upkeep:
         return self.export().text
 
     def import_(self, file: str | Path, *, approve: bool = False, restore: bool = False) -> ImportReport:
-        """Take in an export of this package, the folder of another store, UFO's `experience.yaml`, or logs;
-        quarantined until approved.
+        """Take in an export of this package, the folder of another store, skills, UFO's `experience.yaml` or the folder
+        it lies in, or logs; quarantined until approved. The files of UFO's own index are left closed, and named.
 
         `approve` is your word that all of it may be shown to agents, also what was imported before. `restore` is for
         your own backup: trust and use are taken as written.
@@ -248,11 +250,13 @@ class Upkeep:
             DataError: the file as a whole cannot be read.
         """
         expect((str, Path), file, "file")
-        path = Path(file)
+        path = ufo_yaml(Path(file))
         entries = read_export(path)
         if entries is None and restore:
             raise DataError("no export of this package: only that can be restored", file=str(file))
         report = self._read_logs(path) if entries is None else self._import(entries, restore)
+        for place in (".", "experience_db", "demonstration_db"):
+            report.unopened += ufo_index(path.parent / place)
         if approve:
             same = {one.id for one in self.store.scan() if _same_file(one.provenance.source, path)}
             known = tuple(sorted({*report.added, *report.known, *same}))
@@ -279,8 +283,9 @@ class Upkeep:
         read = ingest(
             [file], self.store, engine, include_failures=True, trust=Trust.QUARANTINED, keep_observations=kept
         )
-        failed = [*read.failed, *((problem.file, problem.message) for problem in read.problems)]
-        return ImportReport(added=read.added, skipped=read.skipped, failed=failed, known=read.known)
+        read.failed += [(problem.file, problem.message) for problem in read.problems]
+        read.problems = []
+        return read
 
     def stats(self) -> StoreStats:
         """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""

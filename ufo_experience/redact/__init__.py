@@ -7,9 +7,9 @@ other writing, `run` takes them out of a run or a record, and `record` shortens 
 from __future__ import annotations
 
 from ufo_experience.redact.record import KeepObservations, redact_record
-from ufo_experience.redact.run import keep_constants, redact, shortened
+from ufo_experience.redact.run import keep_constants, redact, redact_json, shortened
 from ufo_experience.redact.slot_types import SLOT_TYPE
-from ufo_experience.redact.text import PLACEHOLDER, redact_json, redact_text
+from ufo_experience.redact.text import PLACEHOLDER, redact_text
 
 __all__ = [
     "PLACEHOLDER",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeVar
@@ -16,11 +17,22 @@ from ufo_experience.actions import is_typing
 from ufo_experience.redact.names import is_login_name, is_secret_name
 from ufo_experience.redact.secrets import find_secrets
 from ufo_experience.redact.slot_types import FIXED, describe
-from ufo_experience.redact.text import PLACEHOLDER, readable, scrub
+from ufo_experience.redact.text import PLACEHOLDER, readable, scrub, without_shapes
 from ufo_experience.redact.text import SECRET as HIDDEN
 from ufo_experience.redact.typed import OTHER, SECRET, TYPED, join_single_keys, rewrite_parameters, secret_fields
 from ufo_experience.redact.values import Values
-from ufo_experience.schema import LONGEST_RUN, MAX_NAME, SHORTENED, Experience, Model, Problem, Step, Trajectory, clip
+from ufo_experience.schema import (
+    LONGEST_RUN,
+    MAX_NAME,
+    MAX_TEXT,
+    SHORTENED,
+    Experience,
+    Model,
+    Problem,
+    Step,
+    Trajectory,
+    clip,
+)
 
 LEAST_DIGEST = 6  # characters of a value with a digest: what is shorter is found by trying
 _MOST_DIGEST = 64  # characters: a longer one is a text, no constant
@@ -42,7 +54,6 @@ _ROLES = {
     **dict.fromkeys("file source source_files session episode_id".split(), PATH),
 }
 _SHORT = frozenset("wordings application applications env phase constraints tags agent type within action_type".split())
-_JSON = frozenset({"signals", "parameters"})
 _ONE_WORD = 64  # characters: an action's name is one word
 _M = TypeVar("_M", bound=Model)
 _Visit = Callable[[str, str], str]
@@ -91,7 +102,8 @@ def redact_record(experience: Experience) -> Experience:
     """A record without secrets and typed text, whoever made it. Idempotent; a clean one is returned itself."""
     state, action = experience.state, experience.action
     steps = join_single_keys(action.steps[:LONGEST_RUN])
-    named = tuple(value for part in (state.signals, action.parameters) for value in _named_secrets(part))
+    told = (_collected(partial(rewrite_json, part)) for part in (state.signals, action.parameters))
+    named = [text for part in told for text, role in part if role == SECRET]
     cleaner = Cleaner(experience, steps, experience.slots, (state.request or state.task,), named)
     clean = cleaner.clean(experience.model_copy(update={"action": action.model_copy(update={"steps": steps})}))
     slots = {slot: cleaner.visit(kind, LABEL) for slot, kind in cleaner.slots.items()}
@@ -117,27 +129,30 @@ class Cleaner:
         self, whole: Model, steps: Sequence[Step], slots: dict[str, str], asked: Sequence[str], sensitive: Sequence[str]
     ) -> None:
         self._steps, self._hidden = steps, secret_fields(steps)
-        texts = list(dict.fromkeys(texts_in(whole)))
+        found = _collected(lambda visit: rewrite(whole, visit, None))
+        texts = list(dict.fromkeys(text for text, role in found if text and role != PATH))
         self._values = Values(slots, texts)
         self._done: dict[tuple[str, str], str] = {}
         self._typed: dict[str, str] = {}
-        pieces = [_pieces(step, hidden) for step, hidden in zip(steps, self._hidden, strict=True)]
+        pieces = [
+            [one for one in _collected(partial(rewrite_parameters, step, hidden)) if one[1] in (SECRET, TYPED)]
+            for step, hidden in zip(steps, self._hidden, strict=True)
+        ]
         self._learn_secrets(texts, sensitive, [one for of_step in pieces for one in of_step])
         self._learn_typed(pieces, tuple(self._values.without(text, secrets_only=True) for text in asked))
 
     def _learn_secrets(self, texts: Sequence[str], sensitive: Sequence[str], pieces: Sequence[_Piece]) -> None:
         """First of all, so that nothing secret becomes a mere input. One typed in parts is one secret, too."""
         runs = ([text for text, _ in run] for role, run in groupby(pieces, key=itemgetter(1)) if role == SECRET)
-        known = [value for run in runs for value in (*run, "".join(run))]
-        for value in (*sensitive, *known):
-            if value.strip() and not PLACEHOLDER.search(value):
-                self._values.add(value, "password", secret=True)
+        known = [(value, "password") for run in runs for value in (*run, "".join(run))]
+        known += [(value, "password") for value in sensitive]
         entered = {text.strip() for text, _ in pieces}
         for text in map(readable, texts):
-            for one in find_secrets(text):
-                value = text[one.start : one.end]
-                if (len(value) >= _LEAST_ELSEWHERE or value in entered) and not PLACEHOLDER.search(value):
-                    self._values.add(value, one.kind, secret=True)
+            said = ((text[one.start : one.end], one.kind) for one in find_secrets(text))
+            known += [(value, kind) for value, kind in said if len(value) >= _LEAST_ELSEWHERE or value in entered]
+        for value, kind in known:
+            if value.strip() and not PLACEHOLDER.search(value):
+                self._values.add(value, kind, secret=True)
 
     def _learn_typed(self, pieces: Sequence[Sequence[_Piece]], asked: Sequence[str]) -> None:
         """What was typed, and which of it may be a constant: neither a login nor what follows one."""
@@ -172,44 +187,26 @@ class Cleaner:
             return self._values.add(text, "password", secret=True)
         if role == TYPED:
             return self._values.add(text, "text", secret=False)
-        done = self._done.get((text, role))
-        if done is None:
-            done = self._done[text, role] = self._cleaned(text, role)
-        return done
+        if (text, role) not in self._done:
+            label, limit = role in (LABEL, OTHER), None if role == OTHER else MAX_TEXT
+            done = self._values.without(readable(text), secrets_only=role in (WISH, PATH), label=label)
+            self._done[text, role] = done if role == PATH else scrub(done, self._named, limit)
+        return self._done[text, role]
 
-    def _cleaned(self, text: str, role: str) -> str:
-        text = self._values.without(readable(text), secrets_only=role in (WISH, PATH), label=role in (LABEL, OTHER))
-        if role == PATH:
-            return text
-        return scrub(
-            text, lambda value, kind: self._values.add(value, kind, secret=True), None if role == OTHER else 8192
-        )
+    def _named(self, value: str, kind: str) -> str:
+        return self._values.add(value, kind, secret=True)
 
 
-def _pieces(step: Step, hidden: bool) -> list[_Piece]:
-    """The typed and secret texts of a step, each with its role."""
-    pieces: list[_Piece] = []
+def _collected(walk: Callable[[_Visit], object]) -> list[_Piece]:
+    """Every text that a walk visits, with its role."""
+    found: list[_Piece] = []
 
     def note(text: str, role: str) -> str:
-        if role in (SECRET, TYPED):
-            pieces.append((text, role))
+        found.append((text, role))
         return text
 
-    rewrite_parameters(step, hidden, note)
-    return pieces
-
-
-def texts_in(model: Model) -> Iterator[str]:
-    """Every text of a model that may hold a value, parameters included."""
-    found: list[str] = []
-
-    def note(text: str, role: str) -> str:
-        if text and role != PATH:
-            found.append(text)
-        return text
-
-    rewrite(model, note, None)
-    return iter(found)
+    walk(note)
+    return found
 
 
 def rewrite(model: _M, visit: _Visit, hidden: Sequence[bool] | None) -> _M:
@@ -220,8 +217,8 @@ def rewrite(model: _M, visit: _Visit, hidden: Sequence[bool] | None) -> _M:
         if name == "steps" and value:
             flags = hidden or [False] * len(value)
             new: Any = tuple(_step(step, visit, flag) for step, flag in zip(value, flags, strict=True))
-        elif name in _JSON and isinstance(value, dict) and not isinstance(model, Step):
-            new = _json(value, visit)
+        elif name in ("signals", "parameters") and isinstance(value, dict) and not isinstance(model, Step):
+            new = rewrite_json(value, visit)
         else:
             new = _field(name, value, visit, hidden)
         if new is not value:
@@ -230,16 +227,15 @@ def rewrite(model: _M, visit: _Visit, hidden: Sequence[bool] | None) -> _M:
 
 
 def _field(name: str, value: Any, visit: _Visit, hidden: Sequence[bool] | None) -> Any:
-    role = _ROLES.get(name)
     if isinstance(value, Model):
         return rewrite(value, visit, hidden)
     if isinstance(value, tuple):
         return tuple(_field(name, item, visit, hidden) for item in value)
-    if role is None or not isinstance(value, str) or not value:
+    if name not in _ROLES or not isinstance(value, str) or not value:
         return value
     if name == "action_type" and value.isidentifier() and len(value) <= _ONE_WORD:
         return value
-    return clip(visit(value, role), MAX_NAME) if name in _SHORT else visit(value, role)
+    return clip(visit(value, _ROLES[name]), MAX_NAME if name in _SHORT else MAX_TEXT)
 
 
 def _step(step: Step, visit: _Visit, hidden: bool) -> Step:
@@ -248,24 +244,28 @@ def _step(step: Step, visit: _Visit, hidden: bool) -> Step:
     return clean if parameters == step.parameters else clean.model_copy(update={"parameters": parameters})
 
 
-def _json(value: Any, visit: _Visit, *, secret: bool = False) -> Any:
-    """A JSON value with every text redacted; a text under a name such as `password` goes whole."""
-    if isinstance(value, dict):
-        return {visit(key, OTHER): _json(item, visit, secret=is_secret_name(key)) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_json(item, visit, secret=secret) for item in value]
+def rewrite_json(value: Any, visit: _Visit, *, secret: bool = False) -> Any:
+    """A JSON value with every text visited; a text under a name such as `password` is a secret as a whole."""
+    if isinstance(value, Mapping):
+        return {
+            visit(str(key), OTHER): rewrite_json(item, visit, secret=_names_secret(str(key)))
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [rewrite_json(item, visit, secret=secret) for item in value]
     if not isinstance(value, str) or not value:
         return value
-    return visit(value, SECRET if secret and not PLACEHOLDER.fullmatch(value) and value != HIDDEN else OTHER)
+    return visit(value, SECRET if secret and not PLACEHOLDER.fullmatch(value) else OTHER)
 
 
-def _named_secrets(value: Any, *, secret: bool = False) -> Iterator[str]:
-    """The texts below a name such as `password`."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _named_secrets(item, secret=is_secret_name(key))
-    elif isinstance(value, list):
-        for item in value:
-            yield from _named_secrets(item, secret=secret)
-    elif secret and isinstance(value, str) and value:
-        yield value
+def _names_secret(key: str) -> bool:
+    """True for a name such as `password`; not for that of a slot (`secret:1`), which holds the kind of the secret."""
+    return is_secret_name(key) and not PLACEHOLDER.fullmatch(f"{{{{{key}}}}}")
+
+
+def redact_json(value: Any) -> Any:
+    """A copy of a JSON value without secrets of a fixed shape; texts under a name such as `password` go whole.
+
+    What a sentence introduces is left to the gate of the record: it knows where else in the record it stands.
+    """
+    return rewrite_json(value, lambda text, role: HIDDEN if role == SECRET else without_shapes(text))

@@ -292,12 +292,7 @@ def _candidates(text: str) -> Iterator[Finding]:
         start = match.start() + match[0].find(word)
         if not word or "://" in word:
             continue
-        for kind, holds in (
-            ("mixed", tokens.is_mixed),
-            ("told", tokens.is_told),
-            ("odd", tokens.is_odd),
-            ("numbered", tokens.is_given),
-        ):
+        for kind, holds in (("mixed", tokens.is_mixed), ("told", tokens.is_told), ("numbered", tokens.is_given)):
             if holds(bare):
                 yield Finding(start, start + len(word), kind)
         if tokens.is_lone(bare, data().described) and _ENDS_CLAUSE.match(text, start + len(word)):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from ufo_experience.redact.names import is_secret_name
 from ufo_experience.redact.secrets import Finding, find_secrets, find_shapes
 from ufo_experience.schema import MAX_TEXT, clip, expect
 
@@ -49,26 +47,8 @@ def redact_text(text: str) -> str:
     return scrub(expect(str, text, "text"), lambda value, kind: SECRET)
 
 
-def redact_json(value: Any, *, secret: bool = False) -> Any:
-    """A copy of a JSON value without secrets of a fixed shape; texts under a name such as `password` go whole.
-
-    What a sentence introduces is left to the gate of the record: it knows where else in the record it stands.
-    """
-    if isinstance(value, Mapping):
-        return {_by_shape(str(key)): redact_json(item, secret=_names_secret(str(key))) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [redact_json(item, secret=secret) for item in value]
-    if isinstance(value, str):
-        return SECRET if secret and value and not PLACEHOLDER.fullmatch(value) else _by_shape(value)
-    return value
-
-
-def _names_secret(key: str) -> bool:
-    """True for a name such as `password`; not for that of a slot (`secret:1`), which holds the kind of the secret."""
-    return is_secret_name(key) and not PLACEHOLDER.fullmatch(f"{{{{{key}}}}}")
-
-
-def _by_shape(text: str) -> str:
+def without_shapes(text: str) -> str:
+    """A text without secrets of a fixed shape, images and the tails of URLs."""
     return scrub(text, lambda value, kind: SECRET, None, find_shapes)
 
 
@@ -99,13 +79,9 @@ def scrub(text: str, name: Naming, limit: int | None = MAX_TEXT, find: Find = fi
     return text if limit is None else clip(text, limit)
 
 
-def strip_urls(text: str) -> str:
-    """Drop query string and fragment of every URL, which hold sessions, searches and keys; `?page=2` stays."""
-    return _RUN.sub(_without_query, text) if "?" in text or "#" in text else text
-
-
 def _round(text: str, name: Naming, find: Find) -> str:
-    text = _without_images(strip_urls(text))
+    text = _RUN.sub(_without_query, text) if "?" in text or "#" in text else text
+    text = _without_images(text)
     parts, end = [], 0
     for match in PLACEHOLDER.finditer(text):
         parts += [_without_secrets(text[end : match.start()], name, find), match[0]]

@@ -15,12 +15,10 @@ from ufo_experience.actions import (
     FIELD_NAMES,
     FIELD_VALUES,
     control_names,
-    is_click,
-    is_copy,
+    does,
     is_option,
     is_paste,
     is_press,
-    is_typing,
     plain,
     takes_text,
     typed_leaf,
@@ -45,6 +43,8 @@ _KEY = re.compile(r"(?i)\{(?:VK_)?([A-Z]+\d{0,2})(?: +(?:\d+|down|up))?\}")
 _SYMBOL_CHORD = re.compile(r"(?<![\^%+])[\^%+]{1,8}(?:\{[^{}]{1,80}\}|[A-Za-z0-9]|\([^()]{0,80}\))")
 _BRACED = re.compile(r"(?i)(?:\{.\}|\{SPACE\}){2,}")
 _NAMELESS = frozenset("edit text textbox textfield input field document pane custom window none null textarea".split())
+_PAD = ("", "", None)  # the run of clicks on digits
+_SINGLE = {"backspace": "\b", "space": " "}
 _SINGLE_KEYS = 3  # keys pressed one after the other that are a text; so many digits of a pad and one more, a code
 _KEY_ARGUMENTS = frozenset({"keys", "key", "keyboardkey"})
 
@@ -63,29 +63,24 @@ def join_single_keys(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(joined)
 
 
-_PAD = ("", "", None)
-
-
 def _run_of(step: Step, *, pads: bool) -> tuple[str, str, str | None] | None:
+    """What steps share that are typed as one text; None for a step that types no single character."""
     control = step.target_control
-    if pads and is_click(step.action_type) and re.fullmatch(r"\d(?: ?[A-Z]{3,4})?", control.name.strip()):
+    if pads and does(step.action_type, "click") and re.fullmatch(r"\d(?: ?[A-Z]{3,4})?", control.name.strip()):
         return _PAD
-    key = _single_key(step)
-    return (step.action_type, control.name, control.type) if step.ok and key is not None else None
+    return (step.action_type, control.name, control.type) if step.ok and _single_key(step) is not None else None
 
 
 def _single_key(step: Step) -> str | None:
     """The one character a step types, a backspace as `\\b`; None when it does something else."""
-    if not (is_typing(step.action_type) or is_press(step.action_type)):
-        return None
-    leaf = typed_leaf(step)
+    leaf = typed_leaf(step) if does(step.action_type, "type", "press") else None
     if leaf is None:
         return None
     bare = leaf[1].strip("{}").casefold() if len(leaf[1]) > 1 else leaf[1]
+    if bare in _SINGLE:
+        return _SINGLE[bare]
     shifted = re.fullmatch(r"(?i)shift ?\+ ?(.)", leaf[1])
-    return {"backspace": "\b", "space": " "}.get(bare) or (
-        shifted[1].upper() if shifted else bare if len(bare) == 1 else None
-    )
+    return shifted[1].upper() if shifted else bare if len(bare) == 1 else None
 
 
 def _join(steps: list[Step]) -> Step:
@@ -93,13 +88,11 @@ def _join(steps: list[Step]) -> Step:
     for step in steps:
         key = _single_key(step) or step.target_control.name.strip()[:1]
         typed = typed[:-1] if key == "\b" else [*typed, key]
-    first = steps[0]
-    leaf = typed_leaf(first)
-    if is_click(first.action_type):
+    first, leaf = steps[0], typed_leaf(steps[0])
+    if does(first.action_type, "click") and _single_key(first) is None:
         pad = first.target_control.model_copy(update={"name": "PIN pad", "type": None})
-        return first.model_copy(
-            update={"action_type": "type", "target_control": pad, "parameters": {"text": "".join(typed)}}
-        )
+        parameters: dict[str, JsonValue] = {"text": "".join(typed)}
+        return first.model_copy(update={"action_type": "type", "target_control": pad, "parameters": parameters})
     parameters = {**first.parameters, leaf[0] if leaf else "text": "".join(typed)}
     return first.model_copy(update={"parameters": parameters, "result": "success"})
 
@@ -116,7 +109,7 @@ def secret_fields(steps: Sequence[Step]) -> list[bool]:
         named = control_names(step)
         name = named if any(word not in _NAMELESS for word in words_of(named)) else ""
         fields.append(is_secret_name(name or focus) or (not name and speaks_of_secrets(step.observation[:200])))
-        if is_copy(step.action_type):
+        if does(step.action_type, "copy"):
             copied = place
         if is_paste(step) and fields[-1] and copied >= 0:
             fields[copied] = True
@@ -161,8 +154,12 @@ def _split(value: str) -> Iterator[tuple[str, bool]]:
 
 def rewrite_parameters(step: Step, secret: bool, visit: Visit) -> dict[str, JsonValue]:
     """The parameters of a step with every text in them, names included, put through `visit(text, role)`."""
+    takes, leaf = takes_text(step.action_type), typed_leaf(step)
+    bare = is_press(step.action_type) or (leaf is not None and plain(leaf[0]) in _KEY_ARGUMENTS)
 
     def rewrite(value: JsonValue, key: str, hidden: bool) -> JsonValue:
+        typed = takes and not is_option(key)
+        role = SECRET if hidden or (typed and secret) else TYPED if typed else OTHER
         if isinstance(value, dict):
             inside = hidden or any(is_secret_name(str(value[name])) for name in FIELD_NAMES if name in value)
             return {
@@ -172,26 +169,19 @@ def rewrite_parameters(step: Step, secret: bool, visit: Visit) -> dict[str, Json
                 for name, item in value.items()
             }
         if isinstance(value, list):
-            if not hidden and _is_chord_list(value, step, key):
+            texts = [item for item in value if isinstance(item, str)]
+            if typed and not hidden and len(texts) == len(value) > 0 and is_chord("+".join(texts)):
                 return value
-            return [rewrite(item, key, hidden) for item in _whole(value)]
-        if isinstance(value, bool) or value is None:
-            return value
-        role = SECRET if hidden else _role(step, key, secret)
+            by_key = len(value) > 1 and len(texts) == len(value) and all(len(text) == 1 for text in texts)
+            return [rewrite(item, key, hidden) for item in (["".join(texts)] if by_key else value)]
         if isinstance(value, str):
-            return visit(value, OTHER) if role == OTHER else _leaf(value, role)
-        return (
-            visit(str(value), role) if role == SECRET or (role == TYPED and key.casefold() in FIELD_VALUES) else value
-        )
+            return visit(value, OTHER) if role == OTHER else text_of(value, role)
+        told = role == SECRET or (role == TYPED and key.casefold() in FIELD_VALUES)
+        return visit(str(value), role) if told and not isinstance(value, bool) and value is not None else value
 
-    def _leaf(value: str, role: str) -> str:
-        bare = is_press(step.action_type) or plain(key_of(step)) in _KEY_ARGUMENTS
-        if (
-            not value.strip()
-            or is_placeholder(value)
-            or is_chord(value, bare=bare)
-            or (role == TYPED and bare and len(value) == 1)
-        ):
+    def text_of(value: str, role: str) -> str:
+        one_key = role == TYPED and bare and len(value) == 1
+        if one_key or not value.strip() or is_placeholder(value) or is_chord(value, bare=bare):
             return value
         pieces = _split(_BRACED.sub(_unbraced, value))
         return "".join(
@@ -200,30 +190,6 @@ def rewrite_parameters(step: Step, secret: bool, visit: Visit) -> dict[str, Json
         )
 
     return {visit(name, OTHER): rewrite(item, name, is_secret_name(name)) for name, item in step.parameters.items()}
-
-
-def key_of(step: Step) -> str:
-    """The name of the parameter a step types, "" where there is not exactly one."""
-    leaf = typed_leaf(step)
-    return leaf[0] if leaf else ""
-
-
-def _role(step: Step, key: str, secret: bool) -> str:
-    if not takes_text(step.action_type) or is_option(key):
-        return OTHER
-    return SECRET if secret else TYPED
-
-
-def _is_chord_list(items: list[JsonValue], step: Step, key: str) -> bool:
-    texts = [item for item in items if isinstance(item, str)]
-    typed = len(texts) == len(items) > 0 and takes_text(step.action_type) and not is_option(key)
-    return typed and is_chord("+".join(texts))
-
-
-def _whole(items: list[JsonValue]) -> list[JsonValue]:
-    """A list of single characters is a text typed key by key."""
-    singles = len(items) > 1 and all(isinstance(item, str) and len(item) == 1 for item in items)
-    return ["".join(map(str, items))] if singles else items
 
 
 def _unbraced(run: re.Match[str]) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, Field
 
 from ufo_experience.errors import DataError
-from ufo_experience.integrations.formats.plan import to_plan_file
+from ufo_experience.integrations.formats import to_plan_file
 from ufo_experience.schema import Experience, validate
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.log import APP, HOST

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +21,25 @@ from ufo_experience.store.base import ExperienceStore, Status
 from ufo_experience.store.files import open_regular, read_regular, read_utf8, replace_file
 from ufo_experience.store.folder import FolderStore
 from ufo_experience.store.lessons import Lesson, Lessons, is_lesson
-from ufo_experience.store.records import canonical, encode
+from ufo_experience.store.records import canonical, encode, unsealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import in_view, view_text
 
 FORMAT, VERSION = "ufo_experience", 1
 MAX_IMPORT_BYTES = 1 << 28
+RECORD_HEAD = '{\n "id": "'  # of the file of a record
+SKILL_RECORD = "experience.json"  # in the folder of a skill, see `integrations/skills.py`
+UFO_YAML = ("experience.yaml", "demonstration.yaml")
+UFO_INDEX = ("index.faiss", "index.pkl")  # left closed: a pickle can run code, and vectors are made from the texts
 YAML_HEAD = f'format: "{FORMAT}"'
 _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": True, "provenance": {"origin"}}
 
 
 @dataclass
 class ImportReport:
-    """What became of each thing in an import: ids added; skipped, failed and conflicts as (what, reason).
-
-    `known` are ids that were stored before, `approved` those approved by this import.
+    """Ids that were `added`, what was `skipped` or `failed` (each with the reason), and added ids in `conflicts` with
+    what is stored: they are quarantined. `known` are ids that were stored before, `approved` those approved now,
+    `unopened` UFO's index files.
     """
 
     added: list[str] = field(default_factory=list)
@@ -43,6 +48,7 @@ class ImportReport:
     conflicts: list[tuple[str, str]] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     approved: list[str] = field(default_factory=list)
+    unopened: list[Path] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -157,22 +163,31 @@ def import_entries(
 
 
 def read_export(file: Path) -> list[Any] | None:
-    """The entries of an export of this package, or of the folder of a store; None for any other file."""
+    """The entries of an export of this package, of the folder of a store, or of files of its records; None for any
+    other file.
+    """
     from ufo_experience.store.safe_yaml import load_yaml  # yaml is a second of loading
 
-    if file.is_dir():
-        return _stored_in(file) if (file / "records").is_dir() else None
-    kind = file.suffix.lower()
-    mark = '"experiences"' if kind == ".json" else YAML_HEAD if kind in (".yaml", ".yml") else None
-    if mark is None:
-        return None
-    with open_regular(file, MAX_IMPORT_BYTES) as stream:
-        if mark.encode() not in stream.read(4096):
-            return None
-    if kind == ".json":
+    if (file / "records").is_dir():
+        return _stored_in(file)
+    if file.is_dir() and (skills := _skills_in(file)) is not None:
+        return skills
+    files = [file] if file.is_file() else [path for path in sorted(file.rglob("*.json")) if not path.is_symlink()]
+    if records := [path for path in files if path.suffix == ".json" and _holds(path, RECORD_HEAD)]:
+        return [unsealed(parse(read_utf8(path, MAX_IMPORT_BYTES), file=str(path)))[0] for path in records]
+    kind = "" if file.is_dir() else file.suffix.lower()
+    if kind == ".json" and _holds(file, '"experiences"'):
         return entries_of(read_utf8(file, MAX_IMPORT_BYTES))
-    entries = load_yaml(file, typed="experiences").get("experiences")
-    return entries if isinstance(entries, list) else []
+    if kind in (".yaml", ".yml") and _holds(file, YAML_HEAD):
+        entries = load_yaml(file, typed="experiences").get("experiences")
+        return entries if isinstance(entries, list) else []
+    return None
+
+
+def _holds(file: Path, mark: str) -> bool:
+    """True where a file has this mark near its beginning."""
+    with open_regular(file, MAX_IMPORT_BYTES) as stream:
+        return mark.encode() in stream.read(4096)
 
 
 def entries_of(text: str) -> list[Any]:
@@ -205,14 +220,13 @@ def _read_entry(entry: Any, restore: bool) -> Experience:
     if "id" in given:
         one = validate(Experience, given)
     else:
-        from ufo_experience.integrations.formats.triple import from_triple
-
         extra = given.get("metadata") or {}
-        parts = [given.get(name, {}) for name in ("state", "action", "outcome")]
-        if not all(isinstance(part, Mapping) for part in (*parts, extra)):
+        parts = {name: given.get(name, {}) for name in ("state", "action", "outcome")}
+        if not all(isinstance(part, Mapping) for part in (*parts.values(), extra)):
             raise DataError("not an object", field="state, action, outcome or metadata", code="E_SCHEMA")
         known = {name: extra[name] for name in ("salience", "episode_id", "created_at") if name in extra}
-        one = from_triple(*parts, **known, id=extra["id"] if is_id(extra.get("id")) else content_id(given))
+        known["id"] = extra["id"] if is_id(extra.get("id")) else content_id(given)
+        one = validate(Experience, {"created_at": datetime.now(timezone.utc), **parts, **known})
     if restore:
         return one
     provenance = one.provenance.model_copy(update={"origin": "import"})
@@ -277,6 +291,25 @@ def _stored_in(folder: Path) -> list[Any]:
         if not old:
             raise
         return old
+
+
+def _skills_in(folder: Path) -> list[Any] | None:
+    """The records of a folder of skills, or of one skill; None where there are none."""
+    files = sorted([*folder.glob(SKILL_RECORD), *folder.glob(f"*/{SKILL_RECORD}")])
+    return [parse(read_regular(file, MAX_RECORD_BYTES), file=str(file)) for file in files] or None
+
+
+def ufo_yaml(source: Path) -> Path:
+    """UFO's YAML file where its folder, or the folder of its index, is named; anything else as it is."""
+    if not source.is_dir() or (source / "records").is_dir():  # a store of ours, with the view of it that UFO reads
+        return source
+    folders = [source, source.parent] if ufo_index(source) else [source]
+    return next((folder / name for folder in folders for name in UFO_YAML if (folder / name).is_file()), source)
+
+
+def ufo_index(folder: Path) -> list[Path]:
+    """The files of UFO's own index in a folder."""
+    return [folder / name for name in UFO_INDEX if (folder / name).is_file()]
 
 
 def _first_edition(folder: Path, path: Path) -> dict[str, Any]:

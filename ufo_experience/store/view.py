@@ -109,7 +109,7 @@ def _blank_others(db: sqlite3.Connection, stream: BinaryIO, ids: list[str], text
 
 def _entry(experience: Experience, number: int) -> bytes:
     """One example as UFO writes it, under a key of its own."""
-    from ufo_experience.integrations.formats.ufo_example import to_ufo_example
+    from ufo_experience.integrations.formats import to_ufo_example
     from ufo_experience.store.safe_yaml import dump_yaml  # yaml is slow to load
 
     return dump_yaml({f"example{number}": to_ufo_example(experience)}).encode()

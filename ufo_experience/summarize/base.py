@@ -29,7 +29,7 @@ from ufo_experience.schema import (
     clip,
     validate,
 )
-from ufo_experience.trust.completeness import missing
+from ufo_experience.trust.policy import missing
 
 _PATH_STEPS = 10
 # Arguments that say where on one screen a control stood; `ref` and its like are the marks of one look at a page.

@@ -15,9 +15,7 @@ from ufo_experience.schema import Experience
 from ufo_experience.trust.labels import MOST_CHARS, MOST_WORDS, strange_in
 
 LEAST_SESSIONS = 2
-_SHORT_NUMBER = re.compile(
-    r"\d{1,10}"
-)  # of an account in the books, a cost centre; not of a bank account or a telephone
+_SHORT_NUMBER = re.compile(r"\d{1,10}")  # of an account in the books; not of a bank account or a telephone
 
 
 def may_agree(value: str) -> bool:
@@ -45,8 +43,5 @@ def constants_of(runs: Iterable[Experience]) -> dict[str, str]:
             kind = run.slots.get(slot, "")
             if kind.startswith(FIXED):
                 values[digest] = kind[len(FIXED) :]
-    return {
-        digest: value
-        for digest, value in values.items()
-        if len(sessions[digest]) >= LEAST_SESSIONS and may_agree(value)
-    }
+    agreed = {digest for digest, of in sessions.items() if len(of) >= LEAST_SESSIONS}
+    return {digest: value for digest, value in values.items() if digest in agreed and may_agree(value)}

@@ -64,9 +64,8 @@ def is_label(text: str) -> bool:
     (True, False)
     """
     words = text.split()
-    if not words or len(words) > MOST_WORDS or len(text) > MOST_CHARS or "\n" in text.strip():
-        return False
-    if "_" in text:  # what somebody is called somewhere, or a machine calls something
+    short = 0 < len(words) <= MOST_WORDS and len(text) <= MOST_CHARS and "\n" not in text.strip()
+    if not short or "_" in text:  # a name with a "_" is what somebody or a machine calls something
         return False
     instructs = _PERSON.search(text) or _SAYS_MORE.search(text) or (len(words) > 4 and _SENTENCE.search(text))
     return not instructs and strange_in(text) is None

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ufo_experience.schema import Experience, Trust
-from ufo_experience.trust.completeness import missing
+from ufo_experience.actions import is_blind
+from ufo_experience.schema import UNKNOWN_TASK, Experience, Trust
 
-INCOMPLETE = -2  # rank of a success nobody could follow: no approval helps
 HIDE_AFTER = 3  # sessions that report harm until a record is hidden: one lowers its rank, it takes two others
+
+
+def missing(experience: Experience) -> str | None:
+    """What a record lacks to be shown as a success: "no task", "no step" or "no named target"; None when it is whole.
+
+    A successful run without these teaches an agent nothing, however well it was judged: it is kept, counted at ingest
+    and never put into a prompt. A failed run is a warning and lacks nothing. What a program hands in (`origin` "api")
+    may tell of a strategy or a skill instead of steps.
+    """
+    action, state = experience.action, experience.state
+    if experience.is_negative:
+        return None
+    if UNKNOWN_TASK in (state.task, state.request):
+        return "no task"
+    if not action.steps:
+        return None if action.plan or experience.provenance.origin in ("api", "import") else "no step"
+    named = sum(bool(step.target_control.name) for step in action.steps)
+    return "no named target" if sum(map(is_blind, action.steps)) > named else None
 
 
 def rests_on_log(experience: Experience) -> bool:
@@ -19,13 +36,6 @@ def rests_on_log(experience: Experience) -> bool:
     """
     from_log = experience.provenance.origin == "log" and experience.outcome.judge != "user"
     return from_log and experience.trust is Trust.VERIFIED and not experience.usage.helped
-
-
-def shown_rank(experience: Experience) -> int:
-    """The trust that decides whether a record is shown: `INCOMPLETE` for a success that does not say what was asked,
-    what was done or to what.
-    """
-    return INCOMPLETE if missing(experience) else experience.trust.rank
 
 
 @dataclass(frozen=True)
@@ -41,11 +51,11 @@ class TrustPolicy:
 
     def admits(self, experience: Experience) -> bool:
         """True for a record that may be shown; what the columns of an index said of it does not count."""
-        return shown_rank(experience) >= self.least(experience).rank
+        return experience.trust.rank >= self.least(experience).rank and missing(experience) is None
 
     def look_again(self, one: Experience) -> str | None:
-        """Why a person should look at a record again; None where nothing speaks for it: its controls were not found
-        when it was last followed, or the run failed.
+        """Why a person should look at a record again: its controls were not found when it was last followed, or the run
+        failed; None where nothing speaks for it.
         """
         broken = one.usage.hurt and not one.usage.streak
         return "did not work when it was last followed" if broken else None

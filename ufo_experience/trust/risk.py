@@ -24,7 +24,6 @@ _LEADS = frozenset(  # kinds that hold, show or lead on; any other acts, whateve
     "pane window list tree table heading label statictext menu menubar toolbar".split()
 )
 _TURNED = frozenset("checkbox radiobutton menuitem".split())
-_LONGEST_LINK = 4  # words: a longer link leads to a page about it
 _LEAD_IN = re.compile(
     r"(?i)^(?:yes|ja|ok|confirm|finish|complete|continue|now|jetzt|kostenpflichtig|zahlungspflichtig|click to|force"
     r"|permanently)(?=\W)"
@@ -107,8 +106,6 @@ def _label_asks(name: str, role: str) -> bool:
         return False
     if _has(label, "guards") and (role in _TURNED or _has(label, "turns")):
         return True
-    if role == "hyperlink" and len(label.split()) > _LONGEST_LINK:
-        return False
     return _SURE.fullmatch(label) is not None or _has(label, "anywhere") or any(map(_is_grave, _DEEDS.split(label)))
 
 

@@ -1,1 +1,0 @@
-"""Other people's shapes of an experience, one file a shape."""
