@@ -130,7 +130,8 @@ def table_of(asked: Request, candidates: Sequence[Candidate], rarity: Mapping[st
     masked = np.array([[one.masked] for one in candidates])
     pairs = np.array([_pair(own, other, rarity) for other in others])
     near = meanings().compare(own.said, [other.said for other in others])
-    return np.hstack([masked, pairs, near, _standing(own, candidates, near.mean(axis=1))])
+    standing = _standing(own, candidates, near.mean(axis=1))
+    return np.asarray(np.hstack([masked, pairs, near, standing]), np.float64)
 
 
 # ---- a request and a record ----
