@@ -81,7 +81,7 @@ def test_retrieve_answers_hits_above_the_threshold(filled):
 def test_explain_shows_the_parts_of_a_score(filled):
     """Each signal's part."""
     hit = filled.json("retrieve", "Turn Bluetooth on", "--explain")["hits"][0]
-    assert {"words", "query_coverage", "record_coverage", "recency"} <= hit["explanation"].keys()
+    assert {"masked", "record_coverage", "meaning_asked", "recency"} <= hit["explanation"].keys()
 
 
 def test_prompt_prints_the_block_and_the_ids_in_it(filled):
