@@ -7,6 +7,7 @@ import socket
 import tempfile
 import threading
 from pathlib import Path
+from urllib.parse import urlencode
 
 import uvicorn
 
@@ -17,6 +18,7 @@ from ufo_experience.review.app import build_app
 from ufo_experience.settings import Settings
 
 TOKEN = "t" * 43
+ASKED = "Write a new email to Priya and ask whether Friday still suits"
 
 
 def open_memory(folder: str) -> ExperienceMemory:
@@ -41,7 +43,7 @@ def screens(folder: Path) -> None:
             "overview": "/",
             "queue": "/queue",
             "experience": f"/experience/{shown}",
-            "try": "/try?task=Send+an+email+to+Priya+about+the+offsite+agenda",
+            "try": f"/try?{urlencode({'task': ASKED})}",
             "experiences": "/experiences",
         }
         with Browser(size=(1100, 820)) as browser:
@@ -63,7 +65,7 @@ def teach(memory: ExperienceMemory) -> None:
         memory.remember(task, [{"action": "click", "control": name, "control_type": "Button"} for name in names])
     with ExperienceMemory.open(memory.store.location, embedder="hashing") as agent:
         for run in range(4):
-            block = agent.build_prompt("Send an email to Priya about the offsite agenda")
+            block = agent.build_prompt(ASKED)
             agent.report(block, success=run != 2, session=f"run {run}")
         for task in ("Rotate the scanned page", "Rotate the scanned page", "Merge the two address books"):
             agent.build_prompt(task)

@@ -36,6 +36,17 @@ def test_a_run_is_remembered_found_and_told(tmp_path):
     assert asyncio.run(run()).ids
 
 
+def test_the_place_of_a_store_is_enough(tmp_path):
+    """As for `ExperienceMemory`; options, too."""
+
+    async def run():
+        async with AsyncExperienceMemory(tmp_path / "db", embedder="hashing") as memory:
+            await memory.remember("Send the report", STEPS, success=True)
+            return len(await memory.retrieve("Send the report"))
+
+    assert asyncio.run(run()) == 1
+
+
 def test_many_calls_at_once_are_all_answered(tmp_path):
     """Learning and asking side by side, more than there are threads."""
 

@@ -238,7 +238,7 @@ def test_an_error_of_ours_keeps_its_message(memory):
 
     result = talk(memory, say, allow_writes=True)
     assert result.is_error
-    assert result.content[0].text == "no record 'feedfeed'"
+    assert result.content[0].text == "no record 'feedfeed'; ids stand in: ufo-experience list"
 
 
 def test_the_list_of_tools_is_small(memory):

@@ -299,6 +299,11 @@ TYPED = [
     ('recommend --state \'{"tsk": "Send it"}\'', "also wrong: tsk"),
     ("index --embedder openai", "openai:text-embedding-3-small"),
     ("run 'Turn on Bluetooth in the settings.' --browser example.com", "https://example.com"),
+    ("export own.json", "export takes: --format, --output"),
+    ("stats experience_db", "stats takes: --db"),
+    ("recommend 'Send it'", "recommend takes: --state"),
+    ("report --success", "report takes: ID..."),
+    ("help", "each says more with --help"),
 ]
 CALLED: dict[str, tuple[Callable[[ExperienceMemory], object], str]] = {
     "memory.retrieve(query=…)": (lambda m: m.retrieve(query="Bluetooth"), "it takes task"),
@@ -317,6 +322,7 @@ CALLED: dict[str, tuple[Callable[[ExperienceMemory], object], str]] = {
     "Recorder(7)": (lambda m: Recorder(7), "ExperienceMemory"),
     "memory.approve(['6935f48a'])": (lambda m: m.approve(["6935f48a"]), "id is a text"),
     "memory.ingest()": (lambda m: m.ingest(), "ingest(path, …)"),
+    "memory.get(hit)": (lambda m: m.get(m.retrieve), "id is a text"),
     "memory.run('Send it', None)": (lambda m: m.run("Send it", None), "controls() and do(act)"),
     "memory.purge()": (lambda m: m.purge(), "all=True"),
     "memory.report(…, True)": (lambda m: m.report("6935f48a", True), "success=…"),
@@ -411,6 +417,19 @@ def test_the_folder_of_a_store_is_imported_with_what_it_holds(cli):
     cli("import", "experience_db", "--restore", "--db", "restored_db")
     restored = cli.json("list", "--db", "restored_db")["experiences"]
     assert [(one["id"], one["trust"]) for one in restored] == stored
+
+
+@pytest.mark.parametrize("part", ["records", "records/outlook", "a record"])
+def test_records_of_a_store_are_imported_from_a_part_of_its_folder(cli, tmp_path, part):
+    """As records: read as logs they would be torn. Into an empty store, quarantined."""
+    records = cli.folder / "experience_db" / "records"
+    file = next(records.rglob("*.json")) if part == "a record" else records.parent / part
+    count = 1 if part == "a record" else len(list(file.rglob("*.json")))
+    done = cli.json("import", file, "--db", tmp_path / "db")
+    assert (len(done["added"]), done["skipped"], done["failed"]) == (count, [], [])
+    listed = cli.json("list", "--db", tmp_path / "db")["experiences"]
+    assert {one["trust"] for one in listed} == {"quarantined"}
+    assert {one["id"] for one in listed} <= {one["id"] for one in cli.json("list")["experiences"]}
 
 
 def test_a_model_that_answers_in_another_form_is_named_in_our_words(cli):

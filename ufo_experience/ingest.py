@@ -30,6 +30,7 @@ from ufo_experience.schema import (
     validate,
 )
 from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.exchange import ImportReport
 from ufo_experience.summarize import Summarizer, experience_id
 from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
@@ -51,12 +52,11 @@ EarlierVersions = Callable[[Experience], Iterable[Experience]]
 
 
 @dataclass
-class IngestReport:
-    """Ids that were `added`, sources that were `skipped` or `failed` (each with why), and what it cost in US dollars.
+class IngestReport(ImportReport):
+    """What became of each run, and what it cost in US dollars.
 
     problems: lines of logs that could not be used although the rest of their file was
-    conflicts: added ids whose session is known with other content; they are quarantined
-    known: ids that were stored before; `trusted` and `judged` those of them that got the trust or outcome now given
+    trusted, judged: ids of `known` that got the trust or the outcome now given
     incomplete: added ids of successes that are never shown, and what each lacks
     shortened: sources of runs of which a part is not kept, and why
     on_log_word: added ids that are trusted on nothing but what their log says of how it ended
@@ -64,12 +64,7 @@ class IngestReport:
     read: runs in which there was something to learn
     """
 
-    added: list[str] = field(default_factory=list)
-    skipped: list[tuple[str, str]] = field(default_factory=list)
-    failed: list[tuple[str, str]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    conflicts: list[tuple[str, str]] = field(default_factory=list)
-    known: list[str] = field(default_factory=list)
     trusted: list[str] = field(default_factory=list)
     judged: list[str] = field(default_factory=list)
     incomplete: list[tuple[str, str]] = field(default_factory=list)

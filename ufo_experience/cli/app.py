@@ -35,6 +35,7 @@ _ANYWHERE = (
     "With every command: --db STORE (a folder or a URL; default: experience_db), --json (one JSON object on stdout), "
     "-v, --verbose (say more, on stderr), --allow-network-store, --allow-http-service."
 )
+_OTHER_ARGUMENTS = ("NoSuchOption", "MissingParameter", "UsageError")  # errors of arguments a command does not take
 _ARGUMENT_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
@@ -69,7 +70,7 @@ class Group(typer.core.TyperGroup):
             known = self.list_commands(ctx)
             near = get_close_matches(args[0], known, n=1)
             meant = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"No such command {args[0]!r}.{meant} There are: {', '.join(known)}")
+            ctx.fail(f"No such command {args[0]!r}.{meant} There are: {', '.join(known)}; each says more with --help")
         return super().resolve_command(ctx, args)
 
 
@@ -79,10 +80,12 @@ def _our_words() -> Iterator[None]:
     try:
         yield
     except _ARGUMENT_ERROR as error:
-        if (option := getattr(error, "option_name", None)) and getattr(error, "ctx", None):
-            error.possibilities = None
-            error.message = f"No such option: {option}. {error.ctx.info_name} takes: {_taken_by(error.ctx.command)}"
-        error.message = printable(plain_words(error.message))
+        context, said = getattr(error, "ctx", None), error.message or ""
+        if option := getattr(error, "option_name", None):
+            error.possibilities, said = None, f"No such option: {option}"
+        if context and context.parent and type(error).__name__ in _OTHER_ARGUMENTS:
+            said = f"{said + '. ' if said else ''}{context.info_name} takes: {_taken_by(context.command)}"
+        error.message = printable(plain_words(said))
         raise
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Option
@@ -10,7 +9,7 @@ from typer import Option
 from ufo_experience.cli.answers import answer_retrieval, say_what_is_missing
 from ufo_experience.cli.app import command, open_memory, read_json, text_of
 from ufo_experience.cli.arguments import Application, Context, Env, Ids, Session, Task, Threshold, TopK, Worked
-from ufo_experience.cli.console import Console, Table
+from ufo_experience.cli.console import Table
 from ufo_experience.errors import DataError, RefusedError, UsageError
 from ufo_experience.store.lessons import is_lesson
 
@@ -128,25 +127,16 @@ def run(
                 return False
             return True
 
+        def tell(one: Executed) -> None:
+            """Each step as it happens."""
+            seen = one.effect or ("no effect seen" if one.ok else "failed")
+            console.note(f"{one.text} … {seen}{f' (healed: {one.healed})' if one.healed else ''}")
+
         with chromium(browser, show=show) as driver:
-            done = memory.run(
-                text_of(task), driver, ask=ask, check=check, application=application, progress=_telling(console)
-            )
+            done = memory.run(text_of(task), driver, ask=ask, check=check, application=application, progress=tell)
         data = {name: getattr(done, name) for name in ("reached", "stopped", "calls_saved", "learned")}
         told = ("text", "by", "effect", "ok", "healed")
         data["steps"] = [{name: getattr(one, name) for name in told} for one in done.steps]
         console.answer(data, f"{done.stopped}; {done.calls_saved} steps without a model")
         if not done.reached:
             raise RefusedError(done.stopped)
-
-
-def _telling(console: Console) -> Any:
-    """Says each step as it happens; with --json a line of JSON each, on stderr."""
-
-    def tell(one: Executed) -> None:
-        seen = one.effect or ("no effect seen" if one.ok else "failed")
-        healed = f" (healed: {one.healed})" if one.healed else ""
-        said = json.dumps({"step": one.text, "effect": seen}) if console.as_json else f"{one.text} … {seen}{healed}"
-        console.note(said)
-
-    return tell

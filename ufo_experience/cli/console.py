@@ -12,13 +12,15 @@ import json
 import logging
 import os
 import re
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
+import typer
 from pydantic_core import to_jsonable_python
 
 from ufo_experience.errors import ExperienceError, RefusedError, StorageError
@@ -28,7 +30,7 @@ _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
 _COMMAND = re.compile(r"ufo-experience [^;,()\n]*[^;,()\s]")  # to copy, as our texts name it
-_STYLES = {
+_COLOURS = {
     **dict.fromkeys(("success", "verified", "approved"), "green"),
     **dict.fromkeys(("unknown", "observed"), "yellow"),
     **dict.fromkeys(("failure", "quarantined"), "red"),
@@ -48,46 +50,34 @@ def counted(count: int, word: str) -> str:
     return f"{count} {word}{'s'[: count != 1]}"
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rows for people, in plain text or on a terminal."""
+class Table(NamedTuple):
+    """Rows for people."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[object]]
 
-    def __str__(self) -> str:
-        """Plain text; the last column is not padded."""
-        columns = self._columns()
-        padded = [[cell.ljust(max(map(len, cells))) for cell in cells] for cells in columns.values()]
-        return "\n".join("  ".join(row).rstrip() for row in zip(*padded, strict=True))
+    def text(self, width: int | None = None) -> str:
+        """In colour for a terminal of this width: columns go, the least telling first, and the last one is cut."""
+        from rich.cells import cell_len, set_cell_size
 
-    def print(self) -> None:
-        """On a terminal, in colour. Where it is narrow, columns go, the least telling first; the last one is cut."""
-        from rich.console import Console as RichConsole
-        from rich.table import Table as RichTable
-        from rich.text import Text
-
-        terminal, columns, last = RichConsole(), self._columns(), self.headers[-1]
-        widths = {name: max(map(len, cells)) for name, cells in columns.items()}
-
-        def room() -> int:
-            return terminal.width - sum(widths[name] + 2 for name in columns if name != last)
-
-        for name in _DROPPED_FIRST:
-            if room() < min(widths[last], _LEAST_TEXT):
-                columns.pop(name, None)
-        widths[last] = max(1, min(widths[last], room()))
-        shown = RichTable(box=None, pad_edge=False, header_style="bold")
-        for name in columns:
-            shown.add_column(name, no_wrap=True, width=widths[name])
-        for row in list(zip(*columns.values(), strict=True))[1:]:
-            shown.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
-        terminal.print(shown)
-
-    def _columns(self) -> dict[str, list[str]]:
-        """The cells of each column, its header first."""
-        texts = zip(self.headers, *self.rows, strict=True)
-        return {str(header): [printable(str(cell)) for cell in (header, *cells)] for header, *cells in texts}
+        texts = [[printable(str(cell)) for cell in row] for row in [self.headers, *self.rows]]
+        columns = {cells[0]: cells for cells in zip(*texts, strict=True)}
+        widths = {name: max(map(cell_len, cells)) for name, cells in columns.items()}
+        last, whole = self.headers[-1], widths[self.headers[-1]]
+        if width is not None:
+            for name in (*_DROPPED_FIRST, ""):
+                widths[last] = min(whole, width - sum(size + 2 for name, size in widths.items() if name != last))
+                if widths[last] < min(whole, _LEAST_TEXT):
+                    widths.pop(name, None)
+        lines: list[str] = []
+        for row in zip(*(columns[name] for name in widths), strict=True):
+            cells = [set_cell_size(cell, max(size, 1)) for cell, size in zip(row, widths.values(), strict=True)]
+            if cell_len(row[-1]) > widths[last]:
+                cells[-1] = f"{set_cell_size(row[-1], max(widths[last] - 1, 0))}…"
+            if width is not None:
+                cells = [typer.style(cell, fg=_COLOURS.get(cell.strip()), bold=not lines or None) for cell in cells]
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -101,12 +91,13 @@ class Console:
         """The result of a command: `data` as JSON, or what is `shown` to people; it holds no control characters."""
         if sys.stdout is None:  # closed before the program began
             raise StorageError("standard output is closed")
-        try:
-            if isinstance(shown, Table) and not self.as_json and sys.stdout.isatty() and "NO_COLOR" not in os.environ:
-                shown.print()
-            else:
-                sys.stdout.write(printable(_json(data) if self.as_json else str(shown)) + "\n")
-            sys.stdout.flush()  # now: at the end of the program nobody is told that the disk was full
+        coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        if isinstance(shown, Table):
+            shown = shown.text(shutil.get_terminal_size().columns if coloured else None)
+        else:
+            shown = printable(shown)
+        try:  # what is written is flushed: at the end of the program nobody is told that the disk was full
+            typer.echo(printable(_json(data)) if self.as_json else shown)
         except OSError as error:
             _stdout_to_nowhere()
             if isinstance(error, BrokenPipeError) or (os.name == "nt" and error.errno == errno.EINVAL):

@@ -40,21 +40,17 @@ After the task, say whether it worked (report_outcome) if that tool is offered."
 MAX_LISTED = 100
 
 
-def _told(title: str, description: str, **limits: Any) -> Any:
-    return Field(title=title, description=description, **limits)
-
-
-Task = Annotated[str, _told("Task", "What is to be done, in the user's words.", min_length=1, max_length=2_000)]
-Application = Annotated[str, _told("Application", "Only runs in this one; empty: any.")]
-TopK = Annotated[int | None, _told("How many", "Runs at most.", ge=1, le=5)]
-MaxTokens = Annotated[int | None, _told("Budget", "Tokens of the text at most.", ge=1, le=4_000)]
-Ids = Annotated[list[str], _told("Ids", "Ids of the experiences that were shown.")]
-Id = Annotated[str, _told("Id", "Id of an experience; a unique beginning will do.")]
-Session = Annotated[str, _told("Session", "Name of the run: reported again, it counts once.")]
-Worked = Annotated[bool, _told("Worked", "Whether the task was done.")]
-Judged = Annotated[bool | None, _told("Worked", "Whether it worked, as you see it; null: unknown.")]
-Page = Annotated[str, _told("Page", "Address the browser begins with: https://…")]
-Wordings = Annotated[list[str], _told("Wordings", "Other ways to ask for it, eight at most.")]
+Task = Annotated[str, Field(description="What is to be done, in the user's words.", min_length=1, max_length=2_000)]
+Application = Annotated[str, Field(description="Only runs in this one; empty: any.")]
+TopK = Annotated[int | None, Field(description="Runs at most.", ge=1, le=5)]
+MaxTokens = Annotated[int | None, Field(description="Tokens of the text at most.", ge=1, le=4_000)]
+Ids = Annotated[list[str], Field(description="Ids of the experiences that were shown.")]
+Id = Annotated[str, Field(description="Id of an experience; a unique beginning will do.")]
+Session = Annotated[str, Field(description="Name of the run: reported again, it counts once.")]
+Worked = Annotated[bool, Field(description="Whether the task was done.")]
+Judged = Annotated[bool | None, Field(description="Whether it worked, as you see it; null: unknown.")]
+Page = Annotated[str, Field(description="Address the browser begins with: https://…")]
+Wordings = Annotated[list[str], Field(description="Other ways to ask for it, eight at most.")]
 
 
 class Step(BaseModel):
@@ -68,7 +64,7 @@ class Step(BaseModel):
     parameters: Annotated[dict[str, Any], Field(description="Such as text.")] = {}
 
 
-Steps = Annotated[list[Step], _told("Steps", "The actions, in order.")]
+Steps = Annotated[list[Step], Field(description="The actions, in order.")]
 
 
 class Found(BaseModel):

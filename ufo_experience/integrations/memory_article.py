@@ -208,7 +208,7 @@ def build_prompt_with_memory(
 
 def _record(view: Mapping[str, Any]) -> Experience:
     """A dict of the article as a record; nothing is known of who vouches for it."""
-    if missing := [key for key in ("task_description", "steps", "success") if key not in view]:
+    if missing := [key for key in ("task_description", "steps", "success", "similarity_score") if key not in view]:
         raise DataError("is missing", field=missing[0], code="E_SCHEMA")
     task, application = view["task_description"], view.get("application")
     run = run_of(task, view["steps"], success=view["success"], session="article")

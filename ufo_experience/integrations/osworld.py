@@ -12,6 +12,7 @@ from typing import Any
 
 from ufo_experience.actions import is_blind
 from ufo_experience.integrations.recorder import Recorder
+from ufo_experience.integrations.watched import Watched
 from ufo_experience.schema import Experience, Step
 from ufo_experience.traces.datasets import steps_of
 
@@ -23,8 +24,8 @@ class WithMemory:
     """An agent with `predict(instruction, obs)` and `reset()`, and a memory."""
 
     def __init__(self, agent: Any, recorder: Recorder, *, application: str | None = None) -> None:
-        self._agent, self._recorder, self._application = agent, recorder, application
-        self._instruction, self._prompt = "", ""
+        self._agent, self._recorder, self._run = agent, recorder, Watched(recorder, application)
+        self._instruction = ""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._agent, name)
@@ -37,10 +38,9 @@ class WithMemory:
     def predict(self, instruction: str, obs: Any, *args: Any, **named: Any) -> Any:
         """The agent's prediction for the instruction with what is known of it; its actions are noted."""
         if instruction != self._instruction:
-            start = self._recorder.start(instruction, self._application)
+            self._run.begin(instruction)
             self._instruction = instruction
-            self._prompt = f"{start.block}\n\n{instruction}" if start.block else instruction
-        prediction = self._agent.predict(self._prompt, obs, *args, **named)
+        prediction = self._agent.predict(self._run.before(instruction), obs, *args, **named)
         response, actions = prediction[0], prediction[1]
         self._recorder.attempt(lambda: self._note(str(response), list(actions), obs))
         return prediction

@@ -1,6 +1,6 @@
 """`AsyncExperienceMemory`: the same memory for programs on an event loop.
 
-    async with await AsyncExperienceMemory.open("my_memory") as memory:
+    async with AsyncExperienceMemory("my_memory") as memory:
         found = await memory.retrieve("Send the report", application="Outlook")
         prompt = await memory.build_prompt("Send the report", found)
 
@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, update_wrapper
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -38,10 +39,13 @@ def _in_thread(
 
 
 class AsyncExperienceMemory:
-    """An `ExperienceMemory` whose methods are coroutines; `memory` is the one behind it."""
+    """An `ExperienceMemory` whose methods are coroutines: of one that is open, or of the place of a store.
 
-    def __init__(self, memory: ExperienceMemory) -> None:
-        self.memory = memory
+    `memory` is the one behind it. `open` does not keep the event loop waiting meanwhile.
+    """
+
+    def __init__(self, memory: ExperienceMemory | str | Path, **options: Any) -> None:
+        self.memory = memory if isinstance(memory, ExperienceMemory) else ExperienceMemory(memory, **options)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ufo-experience")
 
     @classmethod

@@ -133,7 +133,7 @@ class Upkeep:
 
     def get(self, id: str) -> Experience:
         """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""
-        return self.store.get(resolve(self.store, [id])[0])
+        return self.store.get(resolve(self.store, [expect(str, id, "id")])[0])
 
     def list(self, *ids: str, where: RecordFilter | None = None, limit: int | None = None) -> Records:
         """The records that are meant (default: all), the newest first; at most `limit`."""
@@ -283,8 +283,9 @@ class Upkeep:
         read = ingest(
             [file], self.store, engine, include_failures=True, trust=Trust.QUARANTINED, keep_observations=kept
         )
-        failed = [*read.failed, *((problem.file, problem.message) for problem in read.problems)]
-        return ImportReport(added=read.added, skipped=read.skipped, failed=failed, known=read.known)
+        read.failed += [(problem.file, problem.message) for problem in read.problems]
+        read.problems = []
+        return read
 
     def stats(self) -> StoreStats:
         """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""

@@ -1,6 +1,14 @@
-"""A known way, carried out: an experience becomes a procedure, and a guide keeps its place in it.
+"""The known way of a task: made of its runs, bound to a request, told as one text, followed step by step.
 
-    experience ──▶ procedure ──bind to the new task──▶ guide ──▶ Act | Stop, checked against the controls in view
+    runs         which runs are of one task, which went one way, and what they agree on
+    steps        a recorded step, and what may be told of it
+    pairing      which words of a new request stand for which of the old one
+    values       the new values in the texts of an old run
+    binding      what is the task's own, what belongs to the application, what is left open
+    procedure    all of it as one object with its text; `render` writes a step, `reading` reads the text back
+    screen       the controls in view; `matching` finds the one that a step means
+    guide        a place in the way: `acts.Act` or `acts.Stop`; `offer` says which way is followed
+    beginnings   what several tasks begin with; `cleaning` makes text of a record harmless in a prompt
 
 Pure data in, data out: no model, no browser, no clock.
 """

@@ -6,7 +6,7 @@ The stored record is not changed. Ordinary UI text comes out as it went in, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 _MAX_EXACT_INT = 2**53
@@ -24,30 +24,23 @@ _ROLES = "system|assistant|user|developer|human|tool"
 _TAGS = f"{_ROLES}|sys|s|bos|eos|user_input|start_of_turn|end_of_turn"
 _OPEN, _SHUT, _BAR = "<\uff1c\ufe64", ">\uff1e\ufe65", "|\uff5c\u2223\u2502\u00a6"  # also as wide and small forms
 _CALLS = "antml|functions?|invoke|parameters?|tools?|think(?:ing)?|instructions?|documents?|results?"
+_PREFIXED = r"[a-z][a-z0-9-]{0,40}[_:\u2581]\w"
+_HEADINGS = "instructions?|response|input|user|tools?"
 _SUSPECT = re.compile(rf"(?im)[{_OPEN}{_SHUT}\[`]|{_HEADER}|^[ \t>*_]*#")  # a cheap look before going through _TOKENS
 
-# Each replacement holds a character that none of the patterns accepts there, so cleaning twice changes nothing. A match
-# holds one of the signs in the first column: a text without them is not searched.
-_TOKENS: tuple[tuple[Sequence[str], re.Pattern[str], str], ...] = (
-    (_BAR, re.compile(rf"([{_OPEN}])(?=[{_BAR}])"), r"\1 "),
-    (_BAR, re.compile(rf"(?<=[{_BAR}])([{_SHUT}])"), r" \1"),
-    ("<", re.compile(rf"(?i)<{{1,3}}{_GAP}(/?{_GAP}(?:{_TAGS})){_GAP}>{{1,3}}"), r"(\1)"),
-    (["[["], re.compile(rf"(?i)\[\[{_GAP}(/?{_GAP}(?:{_ROLES})){_GAP}\]\]"), r"(\1)"),
-    ("[", re.compile(rf"(?i)\[{_GAP}(/?{_GAP}inst){_GAP}\]"), r"(\1)"),
+# Each replacement holds a character that none of the patterns accepts there, so cleaning twice changes nothing.
+_TOKENS = (
+    (re.compile(rf"([{_OPEN}])(?=[{_BAR}])"), r"\1 "),
+    (re.compile(rf"(?<=[{_BAR}])([{_SHUT}])"), r" \1"),
+    (re.compile(rf"(?i)<{{1,3}}{_GAP}(/?{_GAP}(?:{_TAGS})){_GAP}>{{1,3}}"), r"(\1)"),
+    (re.compile(rf"(?i)\[\[{_GAP}(/?{_GAP}(?:{_ROLES})){_GAP}\]\]"), r"(\1)"),
+    (re.compile(rf"(?i)\[{_GAP}(/?{_GAP}inst){_GAP}\]"), r"(\1)"),
     # a tag with a name of several words or a prefix belongs to a program, and so do the words of calls
-    (
-        _OPEN,
-        re.compile(rf"(?i)[{_OPEN}](?={_GAP}/?{_GAP}(?:[a-z][a-z0-9-]{{0,40}}[_:\u2581]\w|(?:{_TAGS}|{_CALLS})\b))"),
-        "\u2039",
-    ),
-    ("_", re.compile(r"\[(/?[A-Z]{2,30}(?:_[A-Z]{1,30}){1,5})\]"), r"(\1)"),
-    (
-        "#",
-        re.compile(r"(?im)^([ \t>*_]*#{1,6}[ \t]*)(instructions?|response|input|user|tools?)(?=[ \t*_]*[:\uff1a])"),
-        r"\1(\2)",
-    ),
-    (["```"], re.compile(r"`{3,}"), "'''"),
-    (":\uff1a", re.compile(rf"(?im){_HEADER}"), r"\1(\2)"),
+    (re.compile(rf"(?i)[{_OPEN}](?={_GAP}/?{_GAP}(?:{_PREFIXED}|(?:{_TAGS}|{_CALLS})\b))"), "\u2039"),
+    (re.compile(r"\[(/?[A-Z]{2,30}(?:_[A-Z]{1,30}){1,5})\]"), r"(\1)"),
+    (re.compile(rf"(?im)^([ \t>*_]*#{{1,6}}[ \t]*)({_HEADINGS})(?=[ \t*_]*[:\uff1a])"), r"\1(\2)"),
+    (re.compile(r"`{3,}"), "'''"),
+    (re.compile(rf"(?im){_HEADER}"), r"\1(\2)"),
 )
 
 
@@ -60,9 +53,8 @@ def clean(text: str, limit: int | None = None) -> str:
         text = text.encode("utf-8", "replace").decode("utf-8")
         text = _INVISIBLE.sub("", _LINE_END.sub("\n", text))
     if _SUSPECT.search(text):
-        for signs, pattern, replacement in _TOKENS:
-            if any(map(text.__contains__, signs)):
-                text = pattern.sub(replacement, text)
+        for pattern, replacement in _TOKENS:
+            text = pattern.sub(replacement, text)
     return text if limit is None or len(text) <= limit else text[: max(0, limit - 1)] + "…"
 
 

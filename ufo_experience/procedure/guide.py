@@ -21,8 +21,17 @@ from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, target_of
-from ufo_experience.procedure.looking import named_in_task, option_meant, read_value, where_seen
-from ufo_experience.procedure.matching import check_action, effect_is_there, find, find_application, stood_beside
+from ufo_experience.procedure.matching import (
+    check_action,
+    effect_is_there,
+    find,
+    find_application,
+    named_in_task,
+    option_meant,
+    read_value,
+    stood_beside,
+    where_seen,
+)
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.screen import Control, Screen, read_screen
 from ufo_experience.procedure.steps import STAYS, ProcedureStep, with_text
@@ -125,8 +134,8 @@ class Guide:
         """The next step and those that follow it, at most `limit`; where the task does not give a value, it is to be
         filled in (`Act.fill`), and what should be asked for is said (`Act.confirm`).
 
-        Only the first is checked against the screen, and what follows on the same screen; a target of a later screen
-        has no `id` yet. Empty when there is no next step: `next` says why. `notes` say what it does not.
+        Only what is done on this screen is checked; a target of a later one has no `id` yet. Empty when there is no
+        next step: `next` says why.
         """
         screen = self._observed(controls)
         first = self._look(screen, application, True, fill=True)
@@ -149,9 +158,9 @@ class Guide:
     ) -> Act | Stop:
         """An action the agent foresaw, checked against the screen before it is carried out.
 
-        A step of the way is checked as `next` checks it, any other by its target alone. The answer is the action with
-        its target on the screen, `Stop` for `done` when its effect is there already, or why it cannot be done. What is
-        hard to take back needs `consent`: that of a person, or of an agent that decides with the screen in view.
+        A step of the way is checked as `next` does, any other by its target alone. The answer is the action with its
+        target on the screen, or why it cannot be done: `done` when its effect is there already. What is hard to take
+        back needs `consent`: that of a person, or of an agent that decides with the screen in view.
         """
         screen = self._observed(controls)
         place = None if self._given_up else self._place_of(act)

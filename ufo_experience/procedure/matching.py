@@ -1,4 +1,4 @@
-"""Which control on the screen a step means: one beyond doubt, or why none."""
+"""Which control on the screen a step means: one beyond doubt, or why none; and what the screen tells of open steps."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from ufo_experience.controls import ITEMS, bare, fingerprint, is_fixed
+from ufo_experience.controls import ITEMS, bare, fingerprint, is_fixed, role_of
 from ufo_experience.procedure.acts import Act, Stop, for_a_person, needs_consent, target_of
 from ufo_experience.procedure.pairing import abbreviates, is_other_deed
 from ufo_experience.procedure.screen import Control, Screen, read_screen
-from ufo_experience.procedure.steps import STAYS, ProcedureStep
+from ufo_experience.procedure.steps import STAYS, LookedUp, ProcedureStep
 from ufo_experience.request import Request, holds
 from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.schema import Around
@@ -22,6 +22,9 @@ _OFF = re.compile(
 _ON = re.compile(r"\b(?:on|enable|activate|start|show|check|tick|select|allow|use|mute|pin|lock)\b", re.I)
 _ALIKE = 3  # one in so many of the controls beside it, for a screen to be the same
 _SIDES = 2  # controls on either side that must be the same, where the name is not
+_TOKEN = r"[^\s:=,;()\[\]/|]+"
+_BETWEEN = r"[\s:=,;()\[\]/|-]{1,4}"
+_LONGEST = 80  # characters of a value that is read
 _PICKED = frozenset(("tabitem", "radiobutton", "treeitem", "listitem"))
 _OPENED = frozenset(("combobox", "menuitem", "treeitem", "menubar", "expander", "group"))
 
@@ -235,3 +238,48 @@ def _said(step: ProcedureStep) -> str:
     kind = f"{step.target.type} " if step.target.type else ""
     place = f' in "{step.target.within}"' if step.target.within else ""
     return f'{kind}"{step.name}"{place}'
+
+
+# ---- what the words of the task leave open: a value, an item, an option
+
+
+def read_value(seen: LookedUp, screen: Screen) -> str:
+    """The value in view where the run found its own; "" where none, or not just one, stands there.
+
+    It is all of the text of the one control of that kind, or stands right beside the value of the task that the run's
+    own stood beside.
+    """
+    key = rf"(?<!\w){re.escape(seen.key)}(?!\w)"
+    beside = re.compile(f"({_TOKEN}){_BETWEEN}{key}" if seen.before else f"{key}{_BETWEEN}({_TOKEN})")
+    names = [one.name for one in screen.controls if one.role == role_of(seen.type) and not is_fixed(one.role)]
+    texts = names if seen.whole else [found.rstrip(".") for name in names for found in beside.findall(name)]
+    found = {text.strip() for text in texts} - {""}
+    value = found.pop() if len(found) == 1 else ""
+    return value if seen.can_be_read and len(value) <= _LONGEST else ""
+
+
+def where_seen(seen: LookedUp, steps: Sequence[ProcedureStep]) -> str:
+    """In words where the run had found the value."""
+    kind = f"in {seen.type}" if seen.type else "on the screen"
+    beside = f' beside "{seen.key}"' if seen.key else ""
+    if not 0 < seen.place <= len(steps):
+        return f"{kind}{beside}, before the first step"
+    step = steps[seen.place - 1]
+    name = f' "{step.name}"' if step.target is not None and step.readable else ""
+    return f"{kind}{beside}, after step {seen.place}{name}"
+
+
+def named_in_task(step: ProcedureStep, screen: Screen, task: str, known: Collection[str]) -> Control | None:
+    """The one control in view of the kind `step` acts on whose name stands in the task, and is no other step's."""
+    alike = [one for one in screen.controls if step.role and one.role == step.role and one.usable]
+    found = [one for one in alike if one.bare not in known and holds(task, one.bare)]
+    return found[0] if len(found) == 1 else None
+
+
+def option_meant(options: Sequence[str], task: str, value: str = "") -> str:
+    """The only option of a list, or the one that the task names or a value of it abbreviates; "" for several."""
+    if len(options) == 1:
+        return options[0]  # there is nothing to choose
+    found = [one for one in options if holds(task, bare(one)) or (value and abbreviates(value, one))]
+    longest = max(found, key=len, default="")
+    return longest if all(holds(longest, bare(one)) for one in found) else ""

@@ -7,28 +7,27 @@ import re
 from typing import Any
 
 from ufo_experience.errors import DataError
-from ufo_experience.procedure.render import OPEN, YOURS
+from ufo_experience.procedure.render import OPEN, WORDS, YOURS
 
 NEXT = "next_actions"  # under this name the steps of what comes next are read
 BEGINNING = "begins_with"  # and those that several tasks begin with
 _STEPS = {"Worked": "steps", "Failed": "tried_and_failed", "Tried": "steps_of_unknown_outcome"}
 _OUTCOMES = {"Worked": "success", "Failed": "failure", "Tried": "unknown"}
 _Q = r'"(?:[^"\\]|\\.)*"'
-_WORDS = r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}"
 _HEAD = re.compile(
     rf"(?P<how>Worked|Failed|Tried)(?: (?P<worked>once|\d+ of \d+ times)|, outcome unknown)?"
-    rf"(?: in (?P<application>{_Q}|{_WORDS}))?(?: \((?P<age>\d+ months) ago\))?: (?P<task>{_Q})\."
+    rf"(?: in (?P<application>{_Q}|{WORDS}))?(?: \((?P<age>\d+ months) ago\))?: (?P<task>{_Q})\."
     rf"(?: (?:For this task|What was done):)?"
-    rf"|(?P<begins>Several) tasks in (?P<in>{_Q}|{_WORDS}) begin with:"
+    rf"|(?P<begins>Several) tasks in (?P<in>{_Q}|{WORDS}) begin with:"
     rf"|Next on a known way, learned for: (?P<for>{_Q})\."
 )
 _MARK = re.compile(rf" \[((?:{_Q}|[^\[\]\"])*)\]$")
 _STEP = re.compile(
     rf"(?P<number>\d+)\. (?:(?P<does>type|choose|press|open|switch to) (?P<value>{_Q}|{OPEN})(?: in(?= ))?"
     r"|(?P<action>[\w.:/-]+))"
-    rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?|the row of (?P<item_of>{_Q}|{_WORDS})"
+    rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?|the row of (?P<item_of>{_Q}|{WORDS})"
     r"|an? (?P<kind>\w+(?: \w+){0,19}?)))?"
-    rf"(?: in the row of (?P<row_of>{_Q}|{_WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
+    rf"(?: in the row of (?P<row_of>{_Q}|{WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
     rf"(?P<more>(?: \w+=[^\s\"]+)*)"
 )
 _ENDS = re.compile(r"(?:Ends with: (.*?)   )?Not covered: (.*)")

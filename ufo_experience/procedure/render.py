@@ -27,7 +27,8 @@ VERBS = {"type": "type", "select": "choose", "keys": "press", "switch": "switch 
 _LONGEST = 120  # characters of a name or value
 _HOW_FAST = ("duration", "interval", "clicks")  # of the hand, and how far a wheel turns: the screen tells
 _SMALL = 10  # numbers up to it count clicks or tabs; a larger one is the run's own
-_PLAIN = re.compile(r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}\??")
+WORDS = r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}"  # stand without quotes
+_PLAIN = re.compile(rf"{WORDS}\??")
 _as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 

@@ -124,15 +124,12 @@ class Values:
 
     def _was(self, told: re.Match[str] | None) -> str:
         """What the old request says in the place of a placeholder; "" where that is not known."""
-        if told is None or not told["where"]:
-            return ""
-        if told["slot"]:
+        if told and told["slot"]:
             return "".join(self._parsed[int(told["slot"]) - 1 : int(told["slot"])])
-        if told["first"]:
+        if told and told["first"]:
             words = self.old.text.split()[int(told["first"]) - 1 : int(told["last"] or told["first"])]
             return " ".join(words).strip(_BESIDE)
-        unmarked = [old for old in self.new_of if old not in self._parsed and slot_type(old) == told["type"]]
-        return unmarked[0] if len(unmarked) == 1 else ""
+        return ""
 
     def _now(self, said: str) -> str | None:
         """What stands for words of the old request: they are values, or so many words of a value of as many."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ufo_experience.actions import kind_of
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.render import ahead_text
@@ -30,10 +29,8 @@ def choice_block(ways: Sequence[tuple[Guide, Sequence[Act]]], nonce: str | None 
 
 def _steps(acts: Sequence[Act]) -> list[ProcedureStep]:
     """The steps that actions carry out, with the controls in view now."""
-    found = []
-    for number, act in enumerate(acts, start=1):
-        step = act.step or ProcedureStep(number, act.action, kind_of(act.action), act.target, act.parameters)
-        if act.target is not None and act.target.name:
-            step = replace(step, target=act.target, item_of="", readable=True)
-        found.append(step)
-    return found
+    steps = [act.step or replace(act.alone, number=number) for number, act in enumerate(acts, start=1)]
+    return [
+        replace(step, target=act.target, item_of="", readable=True) if act.target and act.target.name else step
+        for step, act in zip(steps, acts, strict=True)
+    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -30,6 +30,7 @@ DONE = {
     "worked": "said to have worked",
     "failed": "said to have failed",
 }
+Form = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -49,33 +50,12 @@ class Change:
     undone: bool = False
 
 
-@dataclass(frozen=True)
-class StepEdit:
-    """What a person wrote for a step; None leaves that part as it is."""
-
-    action: str | None = None
-    control: str | None = None
-    control_type: str | None = None
-
-    def of(self, step: Step, place: int) -> dict[str, Any]:
-        """The step as it is wanted, in its new place."""
-        control = step.target_control.model_dump()
-        if self.control is not None:
-            control["name"] = self.control.strip()
-            if step.target_control.name and not control["name"]:
-                raise UsageError(f"step {step.step_number} has no control any more: name it, or untick the step")
-        if self.control_type is not None:
-            control["type"] = self.control_type.strip() or None
-        action = step.action_type if self.action is None else self.action.strip()
-        return {**step.model_dump(), "step_number": place, "action_type": action, "target_control": control}
-
-
-@dataclass
 class Actions:
     """Changes to the records of one memory. Safe to use from many threads: each change is one call of the store."""
 
-    memory: ExperienceMemory
-    _done: OrderedDict[str, Change] = field(default_factory=OrderedDict)
+    def __init__(self, memory: ExperienceMemory) -> None:
+        self._memory = memory
+        self._done: OrderedDict[str, Change] = OrderedDict()
 
     def change(self, verb: str, seen: Mapping[str, str], keep: str = "") -> Change:
         """Approve, quarantine or remove records, say that they worked or failed, or merge them into `keep`: the others
@@ -85,15 +65,16 @@ class Actions:
         """
         if verb not in DONE:
             raise UsageError(f"no such change: {verb!r}")
-        meant = {id: mark for id, mark in seen.items() if id != keep}
+        meant = {id: mark for id, mark in seen.items() if not (verb == "merge" and id == keep)}
         if not meant:
             raise UsageError("choose at least one record besides the one that is kept")
         before = self._as_seen(meant)
         said = {} if verb == "remove" else self._said(before, verdict=verb in JUDGED)
-        change = {"approve": self.memory.approve, "remove": self.memory.remove}.get(verb, self.memory.quarantine)
+        memory = self._memory
         if verb in JUDGED:
-            now: Iterable[Experience] = [self.memory.judge(id, success=JUDGED[verb]) for id in meant]
+            now: Iterable[Experience] = [memory.judge(id, success=JUDGED[verb]) for id in meant]
         else:
+            change = {"approve": memory.approve, "remove": memory.remove}.get(verb, memory.quarantine)
             now = change(*meant, where=RecordFilter(expected=meant))
         return self._note(DONE[verb], before, said, now)
 
@@ -101,10 +82,10 @@ class Actions:
         """Store `new` (of `edited`) in place of `old`: approved, since a person wrote it. Raises as `change`."""
         before = self._as_seen({old.id: seen})
         said = self._said(before)
-        self.memory.store.add([new])
-        now = self.memory.quarantine(old.id, where=RecordFilter(expected={old.id: seen}))
-        self.memory.index_if_possible()
-        return self._note("edited", before, said, [*now, self.memory.get(new.id)], (new.id,))
+        self._memory.store.add([new])
+        now = self._memory.quarantine(old.id, where=RecordFilter(expected={old.id: seen}))
+        self._memory.index_if_possible()
+        return self._note("edited", before, said, [*now, self._memory.get(new.id)], (new.id,))
 
     def undo(self, change_id: str) -> Change:
         """Put the records back as they were before a change, and take out what it made.
@@ -114,14 +95,15 @@ class Actions:
         change = self._done.get(change_id)
         if change is None or change.undone:
             raise NotFoundError("this change cannot be taken back any more")
+        store = self._memory.store
         if change.verb == "removed":
-            self.memory.undo_remove(*(one.id for one in change.before))
+            self._memory.undo_remove(*(one.id for one in change.before))
         elif change.seen:
             self._as_seen(change.seen)
         for id, said in change.said.items():
-            self.memory.store.put_back(id, said, expected=change.seen[id])
-        self.memory.store.remove(change.after, reason="an edit that was taken back")
-        self.memory.index_if_possible()
+            store.put_back(id, said, expected=change.seen[id])
+        store.remove(change.after, reason="an edit that was taken back")
+        self._memory.index_if_possible()
         self._audit(f"undo {change.verb}", change.before)
         self._done[change_id] = replace(change, undone=True)
         return change
@@ -135,12 +117,12 @@ class Actions:
         return [change for change in reversed(self._done.values()) if not change.undone]
 
     def _as_seen(self, seen: Mapping[str, str]) -> tuple[Experience, ...]:
-        return tuple(self.memory.list(where=RecordFilter(ids=tuple(seen), expected=seen)))
+        return tuple(self._memory.list(where=RecordFilter(ids=tuple(seen), expected=seen)))
 
     def _said(self, records: Sequence[Experience], *, verdict: bool = False) -> dict[str, Said]:
         """The trust (and verdict) that somebody has given each record until now, None where nobody has."""
         told = {one.id: Status() for one in records}
-        for event in self.memory.store.events():
+        for event in self._memory.store.events():
             if event.id in told:
                 told[event.id] = told[event.id].after(event)
         found: dict[str, Said] = {}
@@ -157,56 +139,76 @@ class Actions:
         now: Iterable[Experience],
         after: tuple[str, ...] = (),
     ) -> Change:
-        stamp = datetime.now(timezone.utc).isoformat()
-        id = content_id({"verb": verb, "ids": [one.id for one in before], "at": stamp})
+        id = content_id({"verb": verb, "ids": [one.id for one in before], "at": _now().isoformat()})
         seen = {} if verb == "removed" else {one.id: fingerprint(one) for one in now}
-        change = Change(id, verb, before, said, seen, after)
-        self._done[change.id] = change
+        self._done[id] = change = Change(id, verb, before, said, seen, after)
         while len(self._done) > KEPT:
             self._done.popitem(last=False)
         self._audit(verb, before)
         return change
 
     def _audit(self, verb: str, records: Sequence[Experience]) -> None:
-        AuditLog(self.memory.store.cache_folder / FILE).change("review", verb, [one.id for one in records])
+        AuditLog(self._memory.store.cache_folder / FILE).change("review", verb, [one.id for one in records])
 
 
-def edited(
-    old: Experience, *, task: str, tips: Sequence[str], slots: Mapping[str, str], steps: Mapping[int, StepEdit]
-) -> Experience:
-    """A new record with another wording, other tips, slot types, and only the steps of these numbers, as edited.
+def edited(old: Experience, form: Form) -> Experience:
+    """A new record as the form has it: its task, tips and slots, and only the steps that are ticked, as written.
+
+    A field that the form lacks stays as it is.
 
     Raises:
         UsageError: task or the name of a control is empty, no step is left, or nothing is different.
         DataError: a text does not fit; the field is named.
     """
-    if not task.strip():
+    given = {name: value.strip() for name, value in form}
+    if not given.get("task"):
         raise UsageError("the task is empty: say what is asked for")
-    kept = [step for step in old.action.steps if step.step_number in steps]
+    ticked = [value for name, value in form if name == "step"]
+    kept = [step for step in old.action.steps if str(step.step_number) in ticked]
     if old.action.steps and not kept:
         raise UsageError("a record without a step teaches nothing: keep at least one, or remove it")
     data = old.model_dump()
-    data["state"]["request"] = task.strip()
-    data["action"]["tips"] = [tip.strip() for tip in tips if tip.strip()]
-    data["action"]["steps"] = [steps[step.step_number].of(step, place) for place, step in enumerate(kept, start=1)]
-    data["slots"] = {name: slots.get(name, kind).strip() or kind for name, kind in old.slots.items()}
-    data["provenance"]["notes"] = [
-        *(note for note in old.provenance.notes if not note.startswith(SUPERSEDES)),
-        f"{SUPERSEDES}{old.id}",
-    ]
-    data |= {"usage": {}, "trust": Trust.APPROVED, "created_at": datetime.now(timezone.utc)}
+    data["state"]["request"] = given["task"]
+    data["action"]["tips"] = [tip.strip() for tip in given.get("tips", "").splitlines() if tip.strip()]
+    data["action"]["steps"] = [_edited_step(step, place, given) for place, step in enumerate(kept, start=1)]
+    data["slots"] = {name: given.get(f"slot:{name}") or kind for name, kind in old.slots.items()}
+    notes = [note for note in old.provenance.notes if not note.startswith(SUPERSEDES)]
+    data["provenance"]["notes"] = [*notes, f"{SUPERSEDES}{old.id}"]
+    data |= {"usage": {}, "trust": Trust.APPROVED, "created_at": _now()}
     data["id"] = content_id({name: data[name] for name in ("state", "action", "slots", "created_at")} | {"was": old.id})
     new = validate(Experience, data)
-    if told(new) == told(old):
+    if _lines(new) == _lines(old):
         raise UsageError("nothing was changed")
     return new
 
 
-def told(one: Experience) -> list[str]:
+def _edited_step(step: Step, place: int, given: Mapping[str, str]) -> dict[str, Any]:
+    """A step as the form has it, in its new place."""
+    number, control = step.step_number, step.target_control
+    name = given.get(f"control:{number}", control.name)
+    if control.name and not name:
+        raise UsageError(f"step {number} has no control any more: name it, or untick the step")
+    kind = given.get(f"type:{number}", control.type) or None
+    return {
+        **step.model_dump(),
+        "step_number": place,
+        "action_type": given.get(f"action:{number}", step.action_type),
+        "target_control": {**control.model_dump(), "name": name, "type": kind},
+    }
+
+
+def difference(old: Experience, new: Experience) -> list[tuple[str, str]]:
+    """Lines of both with what became of each: `kept`, `gone` or `new`."""
+    marks = {"  ": "kept", "- ": "gone", "+ ": "new"}
+    lines = difflib.ndiff(_lines(old), _lines(new))
+    return [(marks[line[:2]], line[2:]) for line in lines if line[:2] in marks]
+
+
+def _lines(one: Experience) -> list[str]:
     """A record as lines, for comparing two."""
     steps = (
         f"{step.step_number}. {step.action_type} {step.target_control.type or ''} {step.target_control.name!r}"
-        f" {step.model_dump(mode='json', include={'parameters'})['parameters'] or ''}"
+        f" {step.parameters or ''}"
         for step in one.action.steps
     )
     return [
@@ -217,13 +219,5 @@ def told(one: Experience) -> list[str]:
     ]
 
 
-def difference(old: Experience, new: Experience) -> list[tuple[str, str]]:
-    """Lines of both with what became of each: `kept`, `gone` or `new`."""
-    marks = {"  ": "kept", "- ": "gone", "+ ": "new"}
-    lines = difflib.ndiff(told(old), told(new))
-    return [(marks[line[:2]], line[2:]) for line in lines if line[:2] in marks]
-
-
-def seen_now(one: Experience) -> str:
-    """The fingerprint of a record as it is on the page."""
-    return fingerprint(one)
+def _now() -> datetime:
+    return datetime.now(timezone.utc)

@@ -1,4 +1,4 @@
-"""Who may talk to the page, checked in this order before anything is read:
+"""Who may talk to the page, checked in this order before anything is done:
 
 1. Host: a name of this machine, so that another site cannot reach the page by rebinding its own name (400).
 2. Token: the start URL carries one, once; after that an HttpOnly, SameSite=Strict cookie does (403). Other programs
@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "ufo_experience_review"
 MAX_BODY = 256 * 1024  # bytes
+MAX_FIELDS = 2_000
 CLOSED = "open the address that the command printed; it works once: for another browser, start the command again"
 FORM = "application/x-www-form-urlencoded"
 HEADERS = {
@@ -41,7 +43,8 @@ HEADERS = {
 class Guard:
     """ASGI middleware; `hosts` are the values of the Host header that are answered, with their port.
 
-    `token` opens the page once, by the start URL; `session` is what the cookie holds from then on.
+    `token` opens the page once, by the start URL; `session` is what the cookie holds from then on. The fields of a form
+    are put into the scope as pairs, `scope["form"]`.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, session: str, hosts: Iterable[str]) -> None:
@@ -52,100 +55,79 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-            return
         if scope["type"] != "http":  # no WebSockets here
             return
-        answer = self._with_headers(send)
-        refusal = self._refuse(scope)
-        if refusal is not None:
-            await refusal(scope, receive, answer)
-            return
-        await self._app(scope, Bounded(receive, answer).receive, answer)
 
-    def _refuse(self, scope: Scope) -> Response | None:
-        headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
-        host = _only(headers, "host")
-        if host is None or host.lower() not in self._hosts:
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        request = Request(scope, receive)
+        refusal = self._refuse(request) or await _read_form(request)
+        await (refusal or self._app)(scope, receive, answer)
+
+    def _refuse(self, request: Request) -> Response | None:
+        host = _only(request, "host")
+        if host.lower() not in self._hosts:
             return PlainTextResponse("this page answers by the address it was opened with", 400)
-        if not self._has_session(headers):
-            return self._exchange(scope) or PlainTextResponse(CLOSED, 403)
-        if scope["method"] in ("GET", "HEAD"):
+        if not _same(request.cookies.get(COOKIE, ""), self._session):
+            return self._exchange(request) or PlainTextResponse(CLOSED, 403)
+        if request.method in ("GET", "HEAD"):
             return None
-        if scope["method"] != "POST":
+        if request.method != "POST":
             return PlainTextResponse("only GET and POST", 405)
-        if not _same_origin(headers, host):
+        if not _same_origin(request, host):
             return PlainTextResponse("not sent by this page", 403)
-        if (_only(headers, "content-type") or "").partition(";")[0].strip().lower() != FORM:
+        if _only(request, "content-type").partition(";")[0].strip().lower() != FORM:
             return PlainTextResponse("only forms", 415)
-        if not (_only(headers, "content-length") or "0").isdigit():
+        if not (length := _only(request, "content-length") or "0").isdigit():
             return PlainTextResponse("bad length", 400)
-        if int(_only(headers, "content-length") or "0") > MAX_BODY:
-            return PlainTextResponse("too large", 413)
-        return None
+        return PlainTextResponse("too large", 413) if int(length) > MAX_BODY else None
 
-    def _has_session(self, headers: list[tuple[str, str]]) -> bool:
-        jar: SimpleCookie = SimpleCookie()
-        try:
-            jar.load(_only(headers, "cookie") or "")
-        except CookieError:
-            return False
-        found = jar.get(COOKIE)
-        return found is not None and _same(found.value, self._session)
-
-    def _exchange(self, scope: Scope) -> Response | None:
+    def _exchange(self, request: Request) -> Response | None:
         """The token of the start URL for a cookie, and a clean address; None when it is not that one."""
-        if scope["method"] != "GET" or scope["path"] != "/":
+        given = request.query_params.getlist("token")
+        if self._token is None or (request.method, request.url.path, len(given)) != ("GET", "/", 1):
             return None
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
-        if self._token is None or len(given) != 1 or not _same(given[0], self._token):
+        if not _same(given[0], self._token):
             return None
         self._token = None
         answer = RedirectResponse("/", 303)
         answer.set_cookie(COOKIE, self._session, httponly=True, samesite="strict", path="/")
         return answer
 
-    def _with_headers(self, send: Send) -> Send:
-        async def answer(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                kept = [pair for pair in message.get("headers", []) if pair[0].decode("latin-1").lower() not in HEADERS]
-                message = {**message, "headers": [*kept, *own]}
-            await send(message)
 
-        return answer
-
-
-class TooLargeError(Exception):
-    """A body that grew beyond `MAX_BODY` while it arrived."""
-
-
-class Bounded:
-    """A `receive` that counts bytes: a length in a header is only what somebody says."""
-
-    def __init__(self, receive: Receive, send: Send) -> None:
-        self._receive, self._send, self._bytes = receive, send, 0
-
-    async def receive(self) -> Message:
-        """The next part of the request. Raises `TooLargeError`."""
-        message = await self._receive()
-        self._bytes += len(message.get("body", b""))
-        if self._bytes > MAX_BODY:
-            raise TooLargeError
-        return message
+async def _read_form(request: Request) -> Response | None:
+    """Put the fields of a form into the scope: a length in a header is only what somebody says."""
+    body = b""
+    if request.method == "POST":
+        async for part in request.stream():
+            body += part
+            if len(body) > MAX_BODY:
+                return PlainTextResponse("too large", 413)
+    try:
+        form = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
+    except ValueError:
+        return PlainTextResponse("not a form", 400)
+    request.scope["form"] = form
+    return None
 
 
-def _only(headers: list[tuple[str, str]], name: str) -> str | None:
-    """The value of a header that is there exactly once; "" (which fits nothing) when it is there twice."""
-    found = [value for key, value in headers if key == name]
-    return None if not found else found[0] if len(found) == 1 else ""
+def _only(request: Request, name: str) -> str:
+    """The value of a header that is there exactly once; "" (which fits nothing) when it is not, or there twice."""
+    found = request.headers.getlist(name)
+    return found[0] if len(found) == 1 else ""
 
 
 def _same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8"))
 
 
-def _same_origin(headers: list[tuple[str, str]], host: str) -> bool:
+def _same_origin(request: Request, host: str) -> bool:
     """The browser's own word where it gives one; it hides Origin (`null`) from pages that send no referrer."""
-    site, origin = _only(headers, "sec-fetch-site"), _only(headers, "origin")
-    own = origin is not None and origin.lower() == f"http://{host}".lower()
-    return own if site is None else site == "same-origin" and (own or origin in (None, "null"))
+    origins = request.headers.getlist("origin")
+    own = [one.lower() for one in origins] == [f"http://{host}".lower()]
+    if "sec-fetch-site" not in request.headers:
+        return own
+    return _only(request, "sec-fetch-site") == "same-origin" and (own or origins in ([], ["null"]))

@@ -2,73 +2,62 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
-from ufo_experience.errors import ExperienceError
+from ufo_experience.errors import ExperienceError, UsageError
 from ufo_experience.memory import ExperienceMemory
-
-Progress = Callable[[str, int, int], None]
-_log = logging.getLogger(__name__)
-
-
-@dataclass
-class JobState:
-    """What is known of the last job: its name, seconds so far, steps done of all (0: nobody knows), result or error."""
-
-    name: str = ""
-    running: bool = False
-    seconds: int = 0
-    done: int = 0
-    total: int = 0
-    error: str = ""
-    results: dict[str, Any] = field(default_factory=dict)
 
 
 class Jobs:
-    """The long jobs of one memory: `verify` reads every byte, `index` and `rebuild` bring the index in line."""
+    """The long jobs of one memory: `verify` reads every byte, `index` and `rebuild` bring the index in line.
+
+    What is known of the last one: its `name`, steps `done` of all (`total` 0: nobody knows) and its `error`. `results`
+    are the last ones of each job.
+    """
 
     def __init__(self, memory: ExperienceMemory) -> None:
-        self._jobs: Mapping[str, Callable[[Progress], Any]] = {
-            "verify": lambda progress: memory.verify(),
-            "index": lambda progress: memory.index(progress=progress),
-            "rebuild": lambda progress: memory.index(rebuild=True, progress=progress),
-        }
-        self._lock = threading.Lock()
+        self._memory, self._lock = memory, threading.Lock()
+        self.name, self.error, self.running = "", "", False
+        self.done = self.total = 0
+        self.results: dict[str, Any] = {}
         self._since = 0.0
-        self._now = JobState()
+
+    @property
+    def seconds(self) -> int:
+        """How long the job that runs has been at it."""
+        return int(time.monotonic() - self._since)
 
     def start(self, name: str) -> None:
-        """Begin a job, unless one is under way. Raises KeyError for a name that is none."""
-        job = self._jobs[name]
+        """Begin a job, unless one is under way. Raises `UsageError` for a name that is none."""
+        memory = self._memory
+        jobs: dict[str, Callable[[], Any]] = {
+            "verify": memory.verify,
+            "index": lambda: memory.index(progress=self._step),
+            "rebuild": lambda: memory.index(rebuild=True, progress=self._step),
+        }
+        if name not in jobs:
+            raise UsageError(f"no such job: {name!r}")
         with self._lock:
-            if self._now.running:
+            if self.running:
                 return
-            self._now = JobState(name, running=True, results=self._now.results)
+            self.name, self.error, self.running = name, "", True
+            self.done = self.total = 0
             self._since = time.monotonic()
-        threading.Thread(target=self._run, args=(name, job), name=f"ufo-experience-{name}", daemon=True).start()
+        run = threading.Thread(target=self._run, args=(jobs[name],), name=f"ufo-experience-{name}", daemon=True)
+        run.start()
 
-    def state(self) -> JobState:
-        """What is known now."""
-        with self._lock:
-            if self._now.running:
-                self._now.seconds = int(time.monotonic() - self._since)
-            return self._now
-
-    def _run(self, name: str, job: Callable[[Progress], Any]) -> None:
-        error = f"{name} ended by a fault of the program; its log says more"
+    def _run(self, job: Callable[[], Any]) -> None:
+        error = f"{self.name} ended by a fault of the program; its log says more"
         try:
-            result, error = job(self._step), ""
-            self._now.results["verify" if name == "verify" else "index"] = result
+            self.results["verify" if self.name == "verify" else "index"] = job()
+            error = ""
         except ExperienceError as known:
             error = str(known)
         finally:  # of any other fault the thread's own message tells
-            with self._lock:
-                self._now.error, self._now.running = error, False
+            self.error, self.running = error, False
 
     def _step(self, what: str, done: int, total: int) -> None:
-        self._now.done, self._now.total = done, total
+        self.done, self.total = done, total

@@ -21,12 +21,13 @@ from ufo_experience.store.base import ExperienceStore, Status
 from ufo_experience.store.files import open_regular, read_regular, read_utf8, replace_file
 from ufo_experience.store.folder import FolderStore
 from ufo_experience.store.lessons import Lesson, Lessons, is_lesson
-from ufo_experience.store.records import canonical, encode
+from ufo_experience.store.records import canonical, encode, unsealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import in_view, view_text
 
 FORMAT, VERSION = "ufo_experience", 1
 MAX_IMPORT_BYTES = 1 << 28
+RECORD_HEAD = '{\n "id": "'  # of the file of a record
 SKILL_RECORD = "experience.json"  # in the folder of a skill, see `integrations/skills.py`
 UFO_YAML = ("experience.yaml", "demonstration.yaml")
 UFO_INDEX = ("index.faiss", "index.pkl")  # left closed: a pickle can run code, and vectors are made from the texts
@@ -36,9 +37,9 @@ _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": Tru
 
 @dataclass
 class ImportReport:
-    """What became of each thing in an import: ids added; skipped, failed and conflicts as (what, reason).
-
-    `known` are ids that were stored before, `approved` those approved by this import, `unopened` UFO's index files.
+    """Ids that were `added`, what was `skipped` or `failed` (each with the reason), and added ids in `conflicts` with
+    what is stored: they are quarantined. `known` are ids that were stored before, `approved` those approved now,
+    `unopened` UFO's index files.
     """
 
     added: list[str] = field(default_factory=list)
@@ -162,22 +163,31 @@ def import_entries(
 
 
 def read_export(file: Path) -> list[Any] | None:
-    """The entries of an export of this package, or of the folder of a store; None for any other file."""
+    """The entries of an export of this package, of the folder of a store, or of files of its records; None for any
+    other file.
+    """
     from ufo_experience.store.safe_yaml import load_yaml  # yaml is a second of loading
 
-    if file.is_dir():
-        return _stored_in(file) if (file / "records").is_dir() else _skills_in(file)
-    kind = file.suffix.lower()
-    mark = '"experiences"' if kind == ".json" else YAML_HEAD if kind in (".yaml", ".yml") else None
-    if mark is None:
-        return None
-    with open_regular(file, MAX_IMPORT_BYTES) as stream:
-        if mark.encode() not in stream.read(4096):
-            return None
-    if kind == ".json":
+    if (file / "records").is_dir():
+        return _stored_in(file)
+    if file.is_dir() and (skills := _skills_in(file)) is not None:
+        return skills
+    files = [file] if file.is_file() else [path for path in sorted(file.rglob("*.json")) if not path.is_symlink()]
+    if records := [path for path in files if path.suffix == ".json" and _holds(path, RECORD_HEAD)]:
+        return [unsealed(parse(read_utf8(path, MAX_IMPORT_BYTES), file=str(path)))[0] for path in records]
+    kind = "" if file.is_dir() else file.suffix.lower()
+    if kind == ".json" and _holds(file, '"experiences"'):
         return entries_of(read_utf8(file, MAX_IMPORT_BYTES))
-    entries = load_yaml(file, typed="experiences").get("experiences")
-    return entries if isinstance(entries, list) else []
+    if kind in (".yaml", ".yml") and _holds(file, YAML_HEAD):
+        entries = load_yaml(file, typed="experiences").get("experiences")
+        return entries if isinstance(entries, list) else []
+    return None
+
+
+def _holds(file: Path, mark: str) -> bool:
+    """True where a file has this mark near its beginning."""
+    with open_regular(file, MAX_IMPORT_BYTES) as stream:
+        return mark.encode() in stream.read(4096)
 
 
 def entries_of(text: str) -> list[Any]:

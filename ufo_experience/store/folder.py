@@ -81,18 +81,7 @@ class FolderStore(ExperienceStore):
     def open(
         cls, path: str | Path, *, create: bool = True, lock_timeout: float = 10.0, network: bool = False
     ) -> FolderStore:
-        """Open the store in a folder, making it first if allowed. Only making it writes anything.
-
-        Args:
-            lock_timeout: seconds a write waits for another writer.
-            network: also write to a folder whose files are carried to other machines (`location.py`).
-
-        Raises:
-            NotFoundError: no store there, and `create` is False.
-            DataError: a newer version made it, or the first edition; nothing was touched.
-            StorageError: it cannot be made.
-            RefusedError: its folders are links to somewhere else, or it would have to be made on a network drive.
-        """
+        """Open the store in a folder; see `open_store`."""
         root = Path(path).absolute()
         if not (root / STORE_FILE).exists() and not (root / RECORDS).is_dir():
             if not create:

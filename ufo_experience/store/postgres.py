@@ -143,19 +143,7 @@ class PostgresStore(ExperienceStore):
 
     @classmethod
     def open(cls, url: str, *, create: bool = True, lock_timeout: float = 10.0, network: bool = True) -> PostgresStore:
-        """Open the store in a database, making its tables first if allowed.
-
-        Args:
-            url: `postgresql://user@host:5432/database`; the password belongs into `PGPASSWORD` or `~/.pgpass`.
-            lock_timeout: seconds a write waits for another writer of the same record.
-            network: nothing to allow, a server is made for it.
-
-        Raises:
-            ServiceError: no server answers there, or it does not let us in.
-            NotFoundError: no store there.
-            DataError: another version made it; nothing was touched.
-            StorageError: its tables cannot be made.
-        """
+        """Open the store in a database; see `open_store`. `network` allows nothing: a server is made for it."""
         database = Database(url, lock_timeout=lock_timeout)
         return cls(database, _open_tables(database, create))
 
@@ -241,8 +229,11 @@ class PostgresStore(ExperienceStore):
         which = "removed" if removed else "NOT removed"
         query = f"{_READ} {which} AND id > %(last)s {chosen} ORDER BY id LIMIT {PAGE}"
         values = {"ids": [id for id in ids or () if is_id(id)], "last": ""}
-        while page := self.database.select(query, values):
+        while True:
+            page = self.database.select(query, values)
             yield from page
+            if len(page) < PAGE:
+                return
             values["last"] = page[-1][0]
 
     def _load(self, row: Row) -> Experience:

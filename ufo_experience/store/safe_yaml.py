@@ -7,7 +7,7 @@ types, and of those only true, false, null and the numbers of JSON.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +24,6 @@ MAX_NODES = 500_000
 _SAFE_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in "str int float bool null seq map timestamp merge value".split()}
 
 
-def load_yaml(path: Path, typed: str = "") -> dict[str, Any]:
-    """Read one YAML mapping into plain dicts, lists and texts.
-
-    Raises `DataError` with file and line for: a tag of any language, a key that stands twice, aliases that stand for
-    more than MAX_NODES values or for themselves, more than one document, more than MAX_DEPTH levels, anything that is
-    no YAML.
-    """
-    with _our_errors(str(path)):
-        node = yaml.compose(read_regular(path, MAX_YAML), Loader=yaml.SafeLoader)
-        if node is None:
-            raise DataError("empty", file=str(path), code="E_EMPTY")
-        if not isinstance(node, MappingNode):
-            raise _NodeError(node, "not a mapping")
-        value: dict[str, Any] = _Plain(typed).of(node)
-    return value
-
-
 class _NodeError(Exception):
     """A node that must not be taken."""
 
@@ -49,44 +32,53 @@ class _NodeError(Exception):
         self.line = node.start_mark.line + 1
 
 
-class _Plain:
-    """Makes plain values of nodes: an alias becomes a value of its own, and all of them are counted."""
+def load_yaml(path: Path, typed: str = "") -> dict[str, Any]:
+    """Read one YAML mapping into plain dicts, lists and texts.
 
-    def __init__(self, typed: str) -> None:
-        self._typed, self._left = typed, MAX_NODES
-        self._around: list[Node] = []
+    Raises `DataError` with file and line for: a tag of any language, a key that stands twice, aliases that stand for
+    more than MAX_NODES values or for themselves, more than one document, more than MAX_DEPTH levels, anything that is
+    no YAML.
+    """
+    try:
+        node = yaml.compose(read_regular(path, MAX_YAML), Loader=yaml.SafeLoader)
+        if isinstance(node, MappingNode):
+            return dict(_plain(node, typed, False, (), count(1)))
+        reason, line = "not a mapping" if node else "empty", None
+    except _NodeError as error:
+        reason, line = str(error), error.line
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        reason, line = f"not YAML we read: {getattr(error, 'problem', None) or error}", mark.line + 1 if mark else None
+    except RecursionError:
+        reason, line = "nested too deep", None
+    raise DataError(reason, file=str(path), line=line, code="E_EMPTY" if reason == "empty" else "E_YAML")
 
-    def of(self, node: Node, inside: bool = False) -> Any:
-        """The value of a node; `inside` is true below the key whose scalars get types. Raises `_NodeError`."""
-        self._left -= 1
-        if self._left < 0:
-            raise _NodeError(node, f"aliases stand for more than {MAX_NODES} values")
-        if node.tag not in _SAFE_TAGS:
-            raise _NodeError(node, f"the tag {node.tag[:60]} is not allowed")
-        if isinstance(node, ScalarNode):
-            return _scalar(node.value) if inside and node.style is None else node.value
-        if any(node is one for one in self._around):
-            raise _NodeError(node, "an alias stands for itself")
-        if len(self._around) > MAX_DEPTH:
-            raise _NodeError(node, f"nested deeper than {MAX_DEPTH}")
-        self._around.append(node)
-        try:
-            if isinstance(node, MappingNode):
-                return self._mapping(node, inside)
-            return [self.of(one, inside) for one in node.value]
-        finally:
-            self._around.pop()
 
-    def _mapping(self, node: MappingNode, inside: bool) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key, value in node.value:
-            name = self.of(key)
-            if not isinstance(name, str):
-                raise _NodeError(key, "a key is no plain text")
-            if name in found:
-                raise _NodeError(key, f"the key {name[:60]!r} stands twice")
-            found[name] = self.of(value, inside or name == self._typed)
-        return found
+def _plain(node: Node, typed: str, inside: bool, around: tuple[Node, ...], number: Iterator[int]) -> Any:
+    """The value of a node. An alias becomes a value of its own, and all of them have a `number`; `around` are the
+    nodes it stands in, and `inside` is true below the key whose scalars get types.
+    """
+    if next(number) > MAX_NODES:
+        raise _NodeError(node, f"aliases stand for more than {MAX_NODES} values")
+    if node.tag not in _SAFE_TAGS:
+        raise _NodeError(node, f"the tag {node.tag[:60]} is not allowed")
+    if isinstance(node, ScalarNode):
+        return _scalar(node.value) if inside and node.style is None else node.value
+    if any(node is one for one in around):
+        raise _NodeError(node, "an alias stands for itself")
+    if len(around) > MAX_DEPTH:
+        raise _NodeError(node, f"nested deeper than {MAX_DEPTH}")
+    around = (*around, node)
+    if not isinstance(node, MappingNode):
+        return [_plain(one, typed, inside, around, number) for one in node.value]
+    found: dict[str, Any] = {}
+    for key, value in node.value:
+        name = _plain(key, typed, False, around, number)
+        if not isinstance(name, str) or name in found:
+            said = f"the key {name[:60]!r} stands twice" if isinstance(name, str) else "a key is no plain text"
+            raise _NodeError(key, said)
+        found[name] = _plain(value, typed, inside or name == typed, around, number)
+    return found
 
 
 def _scalar(text: str) -> Any:
@@ -98,20 +90,6 @@ def _scalar(text: str) -> Any:
     except StrictJsonError:
         return text
     return text if isinstance(value, (str, list, dict)) else value
-
-
-@contextmanager
-def _our_errors(file: str) -> Iterator[None]:
-    try:
-        yield
-    except _NodeError as error:
-        raise DataError(str(error), file=file, line=error.line, code="E_YAML") from error
-    except yaml.YAMLError as error:
-        mark, reason = getattr(error, "problem_mark", None), getattr(error, "problem", None) or str(error)
-        line = mark.line + 1 if mark else None
-        raise DataError(f"not YAML we read: {reason}", file=file, line=line, code="E_YAML") from error
-    except RecursionError as error:
-        raise DataError("nested too deep", file=file, code="E_YAML") from error
 
 
 def dump_yaml(value: Any, *, quoted: bool = False) -> str:

@@ -28,7 +28,7 @@ from ufo_experience.traces.datasets import (
 )
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport, unpacked, walk
-from ufo_experience.traces.plain import ExecutionTraceReader, GenericReader, SavedSessionReader
+from ufo_experience.traces.plain import ExecutionTraceReader, GenericReader, SavedSessionReader, unknown_message
 from ufo_experience.traces.playwright import PlaywrightCodegenReader, PlaywrightMcpReader, PlaywrightTraceReader
 from ufo_experience.traces.recordings import (
     ChromeRecorderReader,
@@ -40,14 +40,12 @@ from ufo_experience.traces.rows import RowsReader
 from ufo_experience.traces.spans import SpansReader
 from ufo_experience.traces.ufo import UfoReader
 from ufo_experience.traces.ufo_files import DataflowReader, UfoYamlReader
-from ufo_experience.traces.unknown import unknown_message
 
 __all__ = [
     "FORMATS", "Draft", "ReadReport", "RowsReader", "TraceReader", "find_sources", "read_source", "read_traces",
 ]  # fmt: skip
 
 T = TypeVar("T")
-GROUP = "ufo_experience.traces"  # of entry points
 
 
 class TraceReader(Protocol):
@@ -85,7 +83,7 @@ def readers() -> dict[str, TraceReader]:
     Raises:
         UsageError: a package names something that is no reader.
     """
-    others = {entry.name: _load(entry) for entry in entry_points(group=GROUP)}
+    others = {entry.name: _load(entry) for entry in entry_points(group="ufo_experience.traces")}
     return {**others, **{one.name: one() for one in _OWN if one.name not in others}}
 
 
@@ -114,7 +112,9 @@ def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | 
             which nothing can be used.
     """
     _check_format(format)
-    return _read_all(Path(path), format, report)
+    notes = ReadReport() if report is None else report
+    found = _guarded(walk(Path(path), notes, _is_log), Path(path), report)
+    return (one for source in found for one in _guarded(_read_one(source, format, notes), source.path, report))
 
 
 def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport) -> Iterator[Found]:
@@ -137,12 +137,6 @@ def _check_format(format: str) -> None:
         raise UsageError(f"no trace format {format!r}; known: auto, {', '.join(readers())}")
 
 
-def _read_all(root: Path, format: str, report: ReadReport | None) -> Iterator[Trajectory]:
-    notes = ReadReport() if report is None else report
-    for found in _guarded(walk(root, notes, _is_log), root, report):
-        yield from _guarded(_read_one(found, format, notes), found.path, report)
-
-
 def _guarded(items: Iterator[T], path: Path, report: ReadReport | None) -> Iterator[T]:
     """Pass the items on; with a report, an error ends them and is listed instead of raised."""
     try:
@@ -162,11 +156,11 @@ def _read_archive(archive: Path, format: str, report: ReadReport) -> Iterator[Tr
             path = Path(file)
             return f"{archive}!{path.relative_to(folder).as_posix()}" if path.is_relative_to(folder) else file
 
-        for found in _guarded(walk(folder, inner, _is_log), folder, inner):
+        for found in find_sources(folder, report=inner):
             if found.is_archive:
                 inner.skipped.append((str(found.path), "an archive in an archive stays closed"))
                 continue
-            for read in _guarded(_read_one(found, format, inner), found.path, inner):
+            for read in read_source(found, format=format, report=inner):
                 yield read.model_copy(update={"source_files": tuple(map(place, read.source_files))})
     report.skipped += [(place(file), why) for file, why in inner.skipped]
     report.failed += [(place(file), why) for file, why in inner.failed]
@@ -177,27 +171,26 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
     if found.is_archive:
         yield from _read_archive(found.path, format, report)
         return
+    file = str(found.path)
     reader = _reader_for(found, format)
     if reader is None:
-        reason = unknown_message(found)
         if found.given:
-            raise DataError(reason, file=str(found.path), code="E_UNKNOWN_FORMAT")
-        report.skipped.append((str(found.path), reason))
+            raise DataError(unknown_message(found), file=file, code="E_UNKNOWN_FORMAT")
+        report.skipped.append((file, unknown_message(found)))
         return
     try:
         yield from reader.read(found.path, report)
     except DataError as error:
         if error.file:
             raise
-        raise DataError(str(error), file=str(found.path), code=error.code) from error
+        raise DataError(str(error), file=file, code=error.code) from error
     except OSError as error:
-        message = f"cannot be read: {error.strerror or error}"
-        raise DataError(message, file=str(found.path), code="E_UNREADABLE") from error
+        raise DataError(f"cannot be read: {error.strerror or error}", file=file, code="E_UNREADABLE") from error
     except _FAULTS as error:
         if isinstance(reader, _OWN):
             raise
         message = f"the reader {reader.name!r} failed: {type(error).__name__}: {error}"
-        raise DataError(message, file=str(found.path), code="E_READER") from error
+        raise DataError(message, file=file, code="E_READER") from error
 
 
 def _reader_for(found: Found, format: str) -> TraceReader | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ufo_experience.traces.draft import Draft
@@ -125,65 +125,46 @@ class MiniWobReader(RowsReader):
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         utterance = row.get("utterance")
         draft.request = as_name(utterance.get("utterance") if isinstance(utterance, dict) else utterance)
-        page = _Page(draft)
-        for state in row.rows("states"):
-            action = state.row("action")
-            if action.get("timing") == _BEFORE:
-                page.event(action, _target(state.get("dom")))
-        page.flush()
+        application = draft.path.name.split(".")[0].split("_")[0]
+        for step in _steps_made(state for state in row.rows("states") if state.row("action").get("timing") == _BEFORE):
+            draft.step(**step, application=application)
         reward = row.get("rawReward", row.get("reward"))
         return judged_by_program(rewarded(reward), reward, known=reward is not None)
 
 
-class _Page:
-    """Follows the events of a demonstration; `typed` is what is being typed into `field`."""
+def _steps_made(states: Iterable[Row]) -> list[dict[str, Any]]:
+    """The steps that events make: a press is a click, a release elsewhere makes it a drag, characters are put together.
 
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
-        self.application = draft.path.name.split(".")[0].split("_")[0]
-        self.down: tuple[int, int] | None = None
-        self.typed = ""
-        self.field, self.secret = ("", ""), False
-
-    def event(self, action: Row, path: list[Row]) -> None:
-        """Take an event on the last element of a path: a press, a release elsewhere (a drag), or a key."""
-        kind, x, y = action.get("type"), action.whole("x"), action.whole("y")
-        at = (x, y) if x is not None and y is not None else None
-        if kind == "mousedown":
-            self.flush()
-            self.down = at if path else None
-            if path:
-                self._step("click", _named(path))
-        elif kind == "mouseup" and self.down and at and self.draft.steps:
-            moved = {"dx": at[0] - self.down[0], "dy": at[1] - self.down[1]}
+    A backspace takes the last character back, Enter is a step of its own.
+    """
+    steps: list[dict[str, Any]] = [{}]  # there always is a last one
+    down: tuple[int, int] | None = None
+    for action, path in ((state.row("action"), _target(state.get("dom"))) for state in states):
+        kind, at = action.name("type"), (action.whole("x") or 0, action.whole("y") or 0)
+        if kind == "mousedown" and path:
+            steps.append({"action_type": "click", **_named(path)})
+            down = at
+        elif kind == "mouseup" and down:
+            moved = {"dx": at[0] - down[0], "dy": at[1] - down[1]}
             if max(map(abs, moved.values())) > _MOVED:
-                drag = {"action_type": "drag", "parameters": moved}
-                self.draft.steps[-1] = self.draft.steps[-1].model_copy(update=drag)
-        elif kind in ("keypress", "keydown") and path:
-            self._key(kind, action.whole("charCode") or action.whole("keyCode") or 0, path)
+                steps[-1] |= {"action_type": "drag", "parameters": moved}
+        elif kind.startswith("key") and path:
+            _add_key(steps, kind, action.whole("charCode") or action.whole("keyCode") or 0, path)
+    return [step for step in steps if step and step.get("parameters") != {"text": ""}]
 
-    def _key(self, kind: str, code: int, path: list[Row]) -> None:
-        """A character is typed, a backspace takes the last one back, Enter is a step of its own."""
-        control = _named(path)
-        if control != self.field or (kind, code) == ("keydown", _ENTER):
-            self.flush()
-        if (kind, code) == ("keydown", _ENTER):
-            self._step("press", control, {"key": "Enter"})
-        elif (kind, code) == ("keydown", _BACKSPACE):
-            self.typed = self.typed[:-1]
-        elif kind == "keypress" and 32 <= code < 0x110000:
-            self.typed += chr(code)
-            self.field, self.secret = control, path[-1].name("tag").casefold() == "input_password"
 
-    def flush(self) -> None:
-        """Write down what was typed."""
-        if self.typed:
-            self._step("type", self.field, {"text": self.typed}, secret=self.secret)
-            self.typed = ""
-
-    def _step(self, action: str, control: tuple[str, str], given: dict[str, str] | None = None, **more: Any) -> None:
-        name, role = control
-        self.draft.step(action, control=name, control_type=role, parameters=given, application=self.application, **more)
+def _add_key(steps: list[dict[str, Any]], kind: str, code: int, path: list[Row]) -> None:
+    named, last = _named(path), steps[-1]
+    typing = last.get("action_type") == "type" and last["control"] == named["control"]
+    if (kind, code) == ("keydown", _ENTER):
+        steps.append({"action_type": "press", **named, "parameters": {"key": "Enter"}})
+    elif (kind, code) == ("keydown", _BACKSPACE) and typing:
+        last["parameters"]["text"] = last["parameters"]["text"][:-1]
+    elif kind == "keypress" and 32 <= code < 0x110000:
+        if not typing:
+            secret = path[-1].name("tag").casefold() == "input_password"
+            steps.append({"action_type": "type", **named, "parameters": {"text": ""}, "secret": secret})
+        steps[-1]["parameters"]["text"] += chr(code)
 
 
 def _target(node: Any, path: tuple[Row, ...] = ()) -> list[Row]:
@@ -195,12 +176,12 @@ def _target(node: Any, path: tuple[Row, ...] = ()) -> list[Row]:
     return next((hit for child in children if (hit := _target(child, (*path, found)))), [])
 
 
-def _named(path: list[Row]) -> tuple[str, str]:
+def _named(path: list[Row]) -> dict[str, str]:
     target, tag = path[-1], path[-1].name("tag").casefold()
     own = target.name("value") if tag in ("input_button", "input_submit") else _text(target)
     labels = (_text(one) for one in path[-2:-4:-1] if one.name("tag").casefold() == "label")
     name = own or next(labels, "") or target.name("id", "classes")
-    return name, _TYPES.get(tag, tag.removeprefix("input_"))
+    return {"control": name, "control_type": _TYPES.get(tag, tag.removeprefix("input_"))}
 
 
 def _text(node: Row) -> str:

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Any
 
 from ufo_experience.redact.names import words_of
-from ufo_experience.traces.values import Row, as_dict, as_name, short_object
+from ufo_experience.traces.values import Row, as_dict, as_name, parse_literal, short_object
 
 ACTION = ("action_type", "action", "function", "tool", "skill", "verb", "op", "operation", "tool_name", "action_name")
 NAMES = (*ACTION[:-1], "type", "name")
@@ -129,13 +129,12 @@ def is_tool_call(item: Row) -> bool:
 def take_target(arguments: dict[str, Any], action: str = "") -> tuple[str, str]:
     """Take the control out of the arguments of an action; returns its name and role, empty when none names it."""
     key = next((key for key in TARGETS if arguments.get(key)), None)
-    if key is not None:
-        name, role = named_control(arguments.pop(key))
-    else:
-        pointed = "click" in action.casefold() or "tap" in words_of(action)
-        titles = (*_TITLES, "text") if pointed else _TITLES if _ON_CONTROLS & set(words_of(action)) else ()
+    if key is None:
+        verbs = {*words_of(action)}
+        pointed = "click" in action.casefold() or "tap" in verbs
+        titles = (*_TITLES, "text") if pointed else _TITLES if _ON_CONTROLS & verbs else ()
         key = next((key for key in (*_LABELS, *titles) if _is_label(arguments.get(key))), None)
-        name, role = (str(arguments.pop(key)), "") if key is not None else ("", "")
+    name, role = named_control(arguments.pop(key, None)) if key else ("", "")
     kind = next((one for one in _ROLES if name and isinstance(arguments.get(one), str)), None)
     return name, role or (arguments.pop(kind) if kind is not None else "")
 
@@ -165,8 +164,12 @@ def _of_brackets(match: re.Match[str]) -> Call:
 
 def _of_object(action: Row) -> list[Call]:
     key = action.key(*NAMES)
-    if key is None:
-        return _under_its_name({name: value for name, value in action.items() if value is not None})
+    if key is None:  # {"click": {…}}, {"tool_call": {"name": …, "arguments": …}}
+        parts = {name: value for name, value in action.items() if value is not None}
+        if len(parts) == 1 and next(iter(parts)) in _TOOL_CALL:
+            return calls_in(next(iter(parts.values())))
+        named = len(parts) == 1 or all(isinstance(value, dict) for value in parts.values())
+        return [Call(name, arguments_of(value)) for name, value in parts.items()] if named else []
     named = action[key]
     if isinstance(named, dict):  # {"type": "function", "function": {…}} and {"action": {…}}
         return _of_object(Row(named))
@@ -179,15 +182,6 @@ def _of_object(action: Row) -> list[Call]:
     dropped = {key, given, *_OF_THE_CALL}
     beside = {name: value for name, value in action.items() if name not in dropped}
     return [_unwrapped(as_name(named), arguments_of(action[given]) if given else beside)]
-
-
-def _under_its_name(parts: dict[str, Any]) -> list[Call]:
-    """`{"click": {…}}`, and `{"tool_call": {"name": …, "arguments": …}}`."""
-    if len(parts) == 1 and next(iter(parts)) in _TOOL_CALL:
-        return calls_in(next(iter(parts.values())))
-    if len(parts) > 1 and not all(isinstance(value, dict) for value in parts.values()):
-        return []
-    return [Call(name, arguments_of(value)) for name, value in parts.items()]
 
 
 def _unwrapped(name: str, arguments: dict[str, Any]) -> Call:
@@ -207,26 +201,23 @@ def calls_of_source(source: str) -> list[Call] | None:
     if len(source) > MAX_SOURCE:
         return None
     try:
-        found = outer_calls(ast.parse(source))
+        found = _outer_calls(ast.parse(source))
         comments = _comments(source, found)
         return [Call(_name(one.func), _arguments(one), said) for one, said in zip(found, comments, strict=True)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-def outer_calls(tree: ast.AST) -> list[ast.Call]:
+def _outer_calls(tree: ast.AST) -> list[ast.Call]:
     """The calls of a piece of source that are no part of another call, in its order."""
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     inner = {id(part) for node in nodes for part in ast.walk(node) if part is not node}
-    outer = [node for node in nodes if id(node) not in inner]
-    return sorted(outer, key=lambda node: (node.lineno, node.col_offset))
+    return sorted((node for node in nodes if id(node) not in inner), key=lambda node: (node.lineno, node.col_offset))
 
 
 def _comments(source: str, calls: list[ast.Call]) -> list[str]:
     """For each call the comments since the call before it, and the one at the end of its own line."""
-    if "#" not in source:
-        return [""] * len(calls)
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline) if "#" in source else ()
     comments = [(token.start[0], token.string.lstrip("# ")) for token in tokens if token.type == tokenize.COMMENT]
     ends = [0, *(call.end_lineno or call.lineno for call in calls)]
     return [" ".join(text for line, text in comments if before < line <= end) for before, end in pairwise(ends)]
@@ -238,7 +229,7 @@ def _name(function: ast.expr) -> str:
 
 def _arguments(call: ast.Call) -> dict[str, Any]:
     name = _name(call.func)
-    values = [plain_value(item) for item in call.args]
+    values = [_plain_value(item) for item in call.args]
     names = _POSITIONS.get(name, ())
     if names[:1] == ("x",) and values and isinstance(values[0], str):
         names = ("ref", "button")  # click('a51'): the mark of an element
@@ -247,17 +238,12 @@ def _arguments(call: ast.Call) -> dict[str, Any]:
         found["arguments"] = values[len(names) :]
     for keyword in call.keywords:
         key = keyword.arg or "more"
-        found[_RENAMED.get(key, key)] = plain_value(keyword.value)
+        found[_RENAMED.get(key, key)] = _plain_value(keyword.value)
     return found
 
 
-def plain_value(node: ast.expr) -> Any:
+def _plain_value(node: ast.expr) -> Any:
     """A plain JSON value, or the source text of anything else."""
-    try:
-        value = ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return ast.unparse(node)
-    value = list(value) if isinstance(value, tuple) else value
-    items = value if isinstance(value, list) else [value]
-    plain = all(isinstance(item, str | int | float | bool) for item in items) or value is None
-    return value if plain and value not in (float("inf"), float("-inf")) else ast.unparse(node)
+    source = ast.unparse(node)
+    value = parse_literal(source)
+    return source if value is None and source != "None" else value

@@ -29,9 +29,9 @@ from ufo_experience.traces.lines import first_text, first_values
 from ufo_experience.traces.values import Row, as_dict, as_list
 
 # A folder with one of these files is one source; more files may belong to it.
-_FOLDERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    "ufo": (frozenset({"response.log", "request.log", "evaluation.log"}), frozenset({"output.md"})),
-    "osworld": (frozenset({"traj.jsonl"}), frozenset({"result.txt", "runtime.log", "task.json"})),
+_FOLDERS: dict[str, tuple[set[str], set[str]]] = {
+    "ufo": ({"response.log", "request.log", "evaluation.log"}, {"output.md"}),
+    "osworld": ({"traj.jsonl"}, {"result.txt", "runtime.log", "task.json"}),
 }
 # What is called so is named where no reader knows it; other files of a folder are read where one does, else counted.
 _LOGS = frozenset(".json .jsonl .ndjson .log .yaml .yml .side .trace .gz .zip .mht .mhtml .robin .pad".split())
@@ -49,7 +49,7 @@ MAX_ENTRIES = 20_000
 class Found:
     """A source to read: a file or a session folder. `format` is known for folders; `given` when the user named it.
 
-    By `name`, `text` (its first 64 KiB) and `values` (its first JSON values) a reader tells whether it is of its kind.
+    By `suffix`, `text` and `values` a reader tells whether it is of its kind.
     """
 
     path: Path
@@ -100,10 +100,7 @@ class ReadReport:
     no_log: Counter[str] = field(default_factory=Counter)
 
 
-Recognise = Callable[[Found], bool]
-
-
-def walk(root: Path, report: ReadReport, is_log: Recognise) -> Iterator[Found]:
+def walk(root: Path, report: ReadReport, is_log: Callable[[Found], bool]) -> Iterator[Found]:
     """Yield the sources at `root`, folder by folder, names in order. Raises `DataError` when nothing is there.
 
     `is_log` is asked of files that are not called like a log; those that are none are counted.
@@ -112,17 +109,17 @@ def walk(root: Path, report: ReadReport, is_log: Recognise) -> Iterator[Found]:
         mode = os.stat(root).st_mode
     except (OSError, ValueError) as error:
         raise DataError("no such file or folder", file=str(root), code="E_MISSING") from error
-    if stat.S_ISDIR(mode):
-        empty = True
-        for found in _walk_folder(root, report, is_log, MAX_LEVELS):
-            empty = False
-            yield found
-        if empty and not any(why == LEARNED for _, why in report.skipped):
-            raise DataError(f"no trace in this folder{without_log(report.no_log)}", file=str(root), code="E_EMPTY")
-    elif stat.S_ISREG(mode):
+    if stat.S_ISREG(mode):
         yield Found(root, given=True)
-    else:
+        return
+    if not stat.S_ISDIR(mode):
         raise DataError("not a regular file", file=str(root), code="E_NOT_A_FILE")
+    empty = True
+    for found in _walk_folder(root, report, is_log, MAX_LEVELS):
+        empty = False
+        yield found
+    if empty and not any(why == LEARNED for _, why in report.skipped):
+        raise DataError(f"no trace in this folder{without_log(report.no_log)}", file=str(root), code="E_EMPTY")
 
 
 def without_log(counted: Mapping[str, int]) -> str:
@@ -132,7 +129,7 @@ def without_log(counted: Mapping[str, int]) -> str:
     return f": no log in {number} file{'s' * (number > 1)} ({kinds})" if number else ""
 
 
-def _walk_folder(folder: Path, report: ReadReport, is_log: Recognise, levels: int) -> Iterator[Found]:
+def _walk_folder(folder: Path, report: ReadReport, is_log: Callable[[Found], bool], levels: int) -> Iterator[Found]:
     skipped = report.skipped
     try:
         with os.scandir(folder) as entries:
@@ -145,7 +142,7 @@ def _walk_folder(folder: Path, report: ReadReport, is_log: Recognise, levels: in
         skipped.append((str(folder), "an experience store: to take it in, export it and import the file"))
         return
     skipped += [(entry.path, LEARNED) for entry in listed if entry.name in files and entry.name.endswith(FINISHED)]
-    claimed: frozenset[str] = frozenset()
+    claimed: set[str] = set()
     for name, (markers, beside) in _FOLDERS.items():
         if files & markers:
             claimed |= markers | beside
@@ -161,7 +158,7 @@ def _walk_folder(folder: Path, report: ReadReport, is_log: Recognise, levels: in
             yield from _file(Found(Path(entry.path)), report, is_log)
 
 
-def _file(found: Found, report: ReadReport, is_log: Recognise) -> Iterator[Found]:
+def _file(found: Found, report: ReadReport, is_log: Callable[[Found], bool]) -> Iterator[Found]:
     """The file where it may be a log; else it is counted."""
     if found.suffix in _LOGS or (not _is_binary(found.path) and is_log(found)):
         yield found

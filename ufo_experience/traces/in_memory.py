@@ -73,7 +73,8 @@ def judged_run(
     """A run and who judged it; without a `session` of its own it gets a random one.
 
     Raises:
-        UsageError: a judge nobody knows, or an unknown detail; and what `run_of` raises.
+        UsageError: a judge nobody knows, or an unknown detail.
+        DataError: there are no steps, or one names no action; the field is named, and the form a step has.
     """
     expect(str, task, "task")
     if success is not None:
@@ -84,19 +85,14 @@ def judged_run(
         raise UsageError(f"unknown: {', '.join(sorted(unknown))}; known are {', '.join(RunDetails.__annotations__)}")
     by, said_by = _JUDGES[judge or "caller"] if success is not None else ("none", None)
     session = details.pop("session", None) or new_id()[:16]
-    success = None if by == "agent" else success
     known = {"evaluated_by": by, "judge": said_by, "session": session, "application": application, **details}
-    return run_of(task, steps, success=success, **known)
+    return run_of(task, steps, success=None if by == "agent" else success, **known)
 
 
 def run_of(
     task: str, steps: Steps, *, success: bool | None, session: str, application: str | None = None, **more: Any
 ) -> Run:
-    """A run of these steps; `more` goes to `Draft.finish` (evaluated_by, score, failure_reason, cost, tokens, …).
-
-    Raises:
-        DataError: there are no steps, or one names no action; the field is named, and the form a step has.
-    """
+    """A run of these steps; `more` goes to `Draft.finish` (evaluated_by, score, failure_reason, cost, tokens, …)."""
     draft = Draft(Path(FORMAT), format=FORMAT, session=session, request=task)
     draft.application(application)
     unknown: dict[str, None] = {}
@@ -118,11 +114,7 @@ def run_of(
 
 
 def runs_in(value: Any) -> Iterator[Run]:
-    """The runs of a JSON value: one run with a task and its steps, or a list of them.
-
-    Raises:
-        DataError: something in it is no run; its keys are named.
-    """
+    """The runs of a JSON value: one with a task and steps, or a list of them; of others `DataError` says the keys."""
     for place, one in enumerate(as_list(value), start=1):
         if isinstance(one, (str, Path)):
             raise _wrong(f"a list of runs holds {one!r:.60}; logs are named one by one: ingest(*paths)")

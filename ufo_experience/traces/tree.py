@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from ufo_experience.traces.calls import Call
-from ufo_experience.traces.naming import Named, cells_in, name_each
+from ufo_experience.traces.naming import Named, cells_in, name_of_next
 from ufo_experience.traces.values import Row, as_dict, as_dicts, as_list, is_number
 
 _LISTS = ("ui_elements", "elements", "marks")
@@ -50,21 +50,20 @@ Marks = dict[str, tuple[str, str]]  # name and role of elements by their marks
 
 def named_at(row: Row) -> NameAt | None:
     """What names the control at a place, from the tree in `row` or in its observation; None when there is none."""
-    for holder in (row, *(as_dict(row.get(key)) for key in ("observation", "obs", "state"))):
-        for key in _TREES:
-            if found := list(elements_in(holder.get(key))):
-                return lambda x, y, found=found: _smallest(found, x, y)  # type: ignore[misc]
-    return None
+    holders = (row, *(as_dict(row.get(key)) for key in ("observation", "obs", "state")))
+    trees = ([*elements_in(holder.get(key))] for holder in holders for key in _TREES)
+    found = next(filter(None, trees), None)
+    return (lambda x, y: _smallest(found, x, y)) if found else None
 
 
 def marks_in(row: Row) -> Marks:
     """The elements of a screen by the marks it gives them: in a text, or by their number in a list."""
     for holder in (row, row.row("state")):
         texts = (text[:MAX_TREE] for key in _MARKED if isinstance(text := holder.get(key), str))
-        if found := next((marks for text in texts if (marks := marks_of_text(text))), None):
+        if found := next(filter(None, map(marks_of_text, texts)), None):
             return found
-        if listed := holder.first(*_LISTS):
-            return {str(place): name_and_role(one) for place, one in enumerate(as_dicts(listed)[:MAX_ELEMENTS])}
+        if listed := holder.rows(*_LISTS)[:MAX_ELEMENTS]:
+            return {str(place): name_and_role(one) for place, one in enumerate(listed)}
     return {}
 
 
@@ -88,22 +87,24 @@ def elements_in(tree: Any) -> Iterator[Element]:
 
 
 def names_of_calls(calls: Sequence[Call], words: str, at: NameAt | None) -> list[Named | None]:
-    """The name of each call's control: from the tree where it has one, else from comments and words.
+    """The name of each call's control: from the tree where it has one, else from the call's comment, else from words.
 
-    Words name what is clicked, not where the pointer moves or scrolls. Of a drag they name cells at most, from where it
-    begins (the pointer moved there before) to where it ends.
+    Words name what is clicked, where that is one place, not where the pointer moves or scrolls. Of a drag they name
+    cells at most, from where it begins (the pointer moved there before) to where it ends.
     """
-    commented = name_each(len(calls), [call.comment for call in calls], "")
     drags = any("drag" in call.name.casefold() for call in calls)
-    aims: list[Any] = [place_of(call) if drags or not _MOVES.search(call.name) else None for call in calls]
-    if not any(map(place_of, calls)):
+    places = [place_of(call) for call in calls]
+    aims: list[Any] = [
+        place if drags or not _MOVES.search(call.name) else None for call, place in zip(calls, places, strict=True)
+    ]
+    if not any(places):
         aims = list(range(len(calls)))  # marks of elements and such
     aimed = list(dict.fromkeys(aim for aim in aims if aim is not None))
-    spoken = _of_drag(words, len(aimed)) if drags else name_each(len(aimed), [], words)
-    by_aim = dict(zip(aimed, spoken, strict=True))
+    spoken = _of_drag(words, len(aimed)) if drags else [name_of_next(words, "thought")] if len(aimed) == 1 else []
+    by_aim = dict(zip(aimed, spoken, strict=False))
     return [
-        (at(*place) if at and (place := place_of(call)) else None) or comment or by_aim.get(aim)
-        for call, aim, comment in zip(calls, aims, commented, strict=True)
+        (at(*place) if at and place else None) or name_of_next(call.comment, "code") or by_aim.get(aim)
+        for call, place, aim in zip(calls, places, aims, strict=True)
     ]
 
 
@@ -186,15 +187,12 @@ def _sized(corner: str, size: str) -> Box | None:
 
 def _box(value: Any) -> Box | None:
     """A box given as text with its corners, as a list, or as an object with corners or a size."""
-    if isinstance(value, str):
-        value = _numbers(value, 4)
     if isinstance(value, dict):
-        corners = next(([value[key] for key in keys] for keys in _CORNERS if value.keys() >= {*keys}), None)
         sized: list[Any] = [value.get(key) for key in _SIZED]
-        if corners is None and all(map(is_number, sized)):
-            corners = [*sized[:2], sized[0] + sized[2], sized[1] + sized[3]]
-        value = corners
+        if all(map(is_number, sized)):
+            return sized[0], sized[1], sized[0] + sized[2], sized[1] + sized[3]
+        value = next(([value[key] for key in keys] for keys in _CORNERS if value.keys() >= {*keys}), None)
+    value = _numbers(value, 4) if isinstance(value, str) else value
     if isinstance(value, list) and len(value) == 4 and all(map(is_number, value)):
-        left, top, right, bottom = map(float, value)
-        return left, top, right, bottom
+        return value[0], value[1], value[2], value[3]
     return None

@@ -55,7 +55,7 @@ class UfoReader:
         log = read_log(path)
         report.problems += log.problems
         if not any(session.rounds() for session in log.sessions):
-            found = f"{log.bad_lines} of its lines cannot be read" if log.bad_lines else "no record in it"
+            found = f"{len(log.problems)} of its lines cannot be read" if log.problems else "no record in it"
             raise DataError(f"no step of UFO found: {found}", file=str(log.path), code="E_EMPTY")
         for session in log.sessions:
             yield from _told(log, session)
@@ -71,18 +71,19 @@ def _told(log: UfoLog, session: UfoSession) -> Iterator[Trajectory]:
         subtasks = [one for one in subtasks_of(entries) if one[0].subtask]
         alone = len(subtasks) == 1 and len(rounds) == 1
         for one in [] if followed or _says_all(subtasks, request) else subtasks:
-            draft = Draft(log.path, format="", request=request, subtask=one[0].subtask)
-            yield _tell(log, session, draft, one, alone, goes_on or one is not subtasks[-1])
-        draft = Draft(log.path, format="", request=request)
-        yield _tell(log, session, draft, entries, len(rounds) == 1, goes_on)
+            more = goes_on or one is not subtasks[-1]
+            yield _tell(log, session, one, request, subtask=one[0].subtask, alone=alone, goes_on=more)
+        yield _tell(log, session, entries, request, subtask=None, alone=len(rounds) == 1, goes_on=goes_on)
 
 
 def _tell(
-    log: UfoLog, session: UfoSession, draft: Draft, entries: list[LogEntry], alone: bool, goes_on: bool
-) -> Trajectory:
+    log: UfoLog, session: UfoSession, entries: list[LogEntry], request: str, *, subtask: str | None, alone: bool,
+    goes_on: bool,
+) -> Trajectory:  # fmt: skip
     """The trajectory of some entries of a session. A "no" falls on it when it is `alone`, or did not end well."""
     release = next((entry.release for entry in entries if entry.role != "error"), entries[0].release)
-    draft.format, draft.number, draft.starts_with = f"ufo-{release}", session.number, session.first
+    draft = Draft(log.path, format=f"ufo-{release}", request=request, subtask=subtask)
+    draft.number, draft.starts_with = session.number, session.first
     in_folder = log.path.name == RESPONSE
     draft.name = log.path.parent.name if in_folder else draft.name
     for entry in entries:
@@ -91,7 +92,7 @@ def _tell(
             draft.step(**step)
     evaluation, to_blame = session.evaluation, alone or entries[-1].failed or not entries[-1].claims_end
     success = evaluation.success if evaluation and (evaluation.success or to_blame) else None
-    judged = evaluation if evaluation and evaluation.complete and (success is not None or not draft.subtask) else None
+    judged = evaluation if evaluation and evaluation.complete and (success is not None or subtask is None) else None
     claimed = any(entry.claims_end for entry in entries)
     agent = _agent(entries)
     return draft.finish(
@@ -111,7 +112,6 @@ def _tell(
         started_at=draft.name if in_folder else None,
         sources=[log.path.with_name(EVALUATION)] if evaluation and not session.entries[-1].verdict else [],
         complete=goes_on or session.complete,
-        truncated=log.truncated and session is log.sessions[-1],
         problems=_problems_of(log, session),
     )
 

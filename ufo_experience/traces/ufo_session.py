@@ -6,7 +6,6 @@ only place where v3 keeps the controls in view and the plan; v1.2.1 prints some 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -23,7 +22,6 @@ from ufo_experience.traces.values import Row, as_amount, as_dict
 RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
 MAX_ENTRY = 8 << 20  # bytes of a line
 MAX_REQUEST_LOG = 1 << 33  # images are dropped while reading; what is left of a longer one fits no session we keep
-MAX_ENTRIES = 50_000
 MAX_IN_WORDS = 12
 _GOING_ON = ("CONTINUE", "ASSIGN", "SWITCH", "SCREENSHOT", "APP_SELECTION")
 _VERDICTS = {"yes": True, "no": False}
@@ -117,24 +115,17 @@ def subtasks_of(entries: list[LogEntry]) -> list[list[LogEntry]]:
 
 @dataclass
 class UfoLog:
-    """All that a folder (or one file of lines) holds."""
+    """All that a folder (or one file of lines) holds, and what of it could not be used."""
 
     path: Path
     sessions: list[UfoSession] = field(default_factory=list)
-    bad_lines: int = 0
     problems: list[Problem] = field(default_factory=list)
-    truncated: bool = False
-
-    def note(self, path: Path, code: str, message: str, line: int | None = None) -> None:
-        """Keep what could not be used."""
-        self.problems.append(problem(path, code, message, line))
 
 
 def read_log(path: Path) -> UfoLog:
     """Read a session folder, or one file of UFO lines, without judging it.
 
-    Raises `DataError` when there is no `response.log`, or it cannot be opened. Lines that are no record, sessions
-    that overlap and judgements that fit no session are problems, not errors.
+    Raises `DataError` when there is no `response.log`, or it cannot be opened.
     """
     folder = path.parent if path.name == RESPONSE else path if path.is_dir() else None
     file = folder / RESPONSE if folder else path
@@ -147,7 +138,7 @@ def read_log(path: Path) -> UfoLog:
     for name, add in ((EVALUATION, _add_evaluations), (REQUEST, _add_views)):
         beside = file.with_name(name)
         if folder and beside.is_symlink():  # a log folder must not lead us to read other files
-            log.note(beside, "E_LINK", "is a link; links are not followed")
+            log.problems.append(problem(beside, "E_LINK", "is a link; links are not followed"))
         elif folder and beside.is_file():
             add(log, beside)
     for session in log.sessions:
@@ -157,15 +148,12 @@ def read_log(path: Path) -> UfoLog:
 
 
 def _add_sessions(log: UfoLog) -> None:
-    lines, count = JsonLines(log.path, max_line=MAX_ENTRY), 0
+    lines = JsonLines(log.path, max_line=MAX_ENTRY)
     for number, record in lines:
-        count += 1
-        if count > MAX_ENTRIES:
-            continue
         entry = read_entry(number, record)
         if entry.role == "unknown":
-            keys = ", ".join(sorted(record)[:20])[:200]
-            log.note(log.path, "E_UNKNOWN_LINE", f"no known UFO release; keys: {keys}", number)
+            told = f"no known UFO release; keys: {', '.join(sorted(record)[:20])[:200]}"
+            log.problems.append(problem(log.path, "E_UNKNOWN_LINE", told, number))
             continue
         if not log.sessions or _starts_anew(log.sessions[-1].entries, entry):
             log.sessions.append(UfoSession(len(log.sessions) + 1, record))
@@ -173,11 +161,7 @@ def _add_sessions(log: UfoLog) -> None:
     for session in log.sessions:
         _join_error_lines(session.entries)
         session.torn = lines.torn and session is log.sessions[-1]
-    if count > MAX_ENTRIES:
-        log.truncated = True
-        log.note(log.path, "E_TOO_MANY", f"{count} records; those after the first {MAX_ENTRIES} were left out")
     log.problems += lines.problems
-    log.bad_lines = len(lines.bad_lines)
 
 
 def _starts_anew(entries: list[LogEntry], entry: LogEntry) -> bool:
@@ -216,35 +200,31 @@ def _add_evaluations(log: UfoLog, path: Path) -> None:
     for session, evaluation in zip(reversed(takers), reversed(found), strict=False):
         session.evaluation = evaluation
     if left := len(found) - len(takers[: len(found)]):
-        message = f"{left} judgement(s) fit none of the {len(log.sessions)} session(s) for certain and were not used"
-        log.note(path, "E_EVALUATIONS", message)
+        told = f"{left} judgement(s) fit none of the {len(log.sessions)} session(s) for certain and were not used"
+        log.problems.append(problem(path, "E_EVALUATIONS", told))
 
 
 def _add_views(log: UfoLog, path: Path) -> None:
     lines = JsonLines(path, max_line=MAX_ENTRY, max_file=MAX_REQUEST_LOG, several_lines=True)
     found: list[dict[int, StepView]] = []
     last = -1
-    for step, view in _views(lines):
+    for _, record in lines:
+        if (step := record.whole("step")) is None:
+            continue
+        # `control_info` since v1.2.1, `control_items` before; in a host entry these are windows
+        merged = record.row("control_info_recording").get("merged_controls_info")
+        listed = record.first("control_info", "control_items") or merged or record.get("os_info")
         if not found or step < last:
             found.append({})
         last = step
-        found[-1][step] = view
+        found[-1][step] = StepView(listed_controls(listed, _named, ("id", "label")), record.lines("plan"))
     log.problems += lines.problems
     if len(found) == len(log.sessions):
         for session, views in zip(log.sessions, found, strict=True):
             session.views = views
     elif found:
-        message = f"holds {len(found)} run(s), {RESPONSE} {len(log.sessions)}; its controls and plans were not used"
-        log.note(path, "E_REQUEST_LOG", message)
-
-
-def _views(lines: JsonLines) -> Iterator[tuple[int, StepView]]:
-    for _, record in lines:
-        step = record.whole("step")
-        if step is not None:  # `control_info` since v1.2.1, `control_items` before; in a host entry these are windows
-            merged = record.row("control_info_recording").get("merged_controls_info")
-            listed = record.get("control_info") or record.get("control_items") or merged or record.get("os_info")
-            yield step, StepView(listed_controls(listed, _named, ("id", "label")), record.lines("plan"))
+        told = f"holds {len(found)} run(s), {RESPONSE} {len(log.sessions)}; its controls and plans were not used"
+        log.problems.append(problem(path, "E_REQUEST_LOG", told))
 
 
 def _named(item: Any) -> tuple[str, str]:

@@ -6,9 +6,10 @@ import ast
 import json
 import math
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timezone
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
 from ufo_experience.schema import MAX_DEPTH, MAX_TEXT
@@ -19,55 +20,9 @@ KEEP = MAX_TEXT + 1
 MAX_ITEMS = 1_000
 _NO_IMAGE = 1024  # characters
 _IMAGE = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/]{1024,}={0,2}")
+T = TypeVar("T")
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 _STAMPS = ("%Y%m%d@%H%M%S", "%Y%m%d@%H%M%S%f", "%Y-%m-%d-%H-%M-%S", "%Y-%m-%d_%H-%M-%S-%f")  # in names of files
-
-
-class Row(dict[str, Any]):
-    """An object of a log. A method takes the first of some keys that has a value, and gives it as what it should be:
-    `row.name(…)` is `as_name(row.first(…))`, and so on.
-
-    >>> Row({"goal": "", "task": "Save it", "steps": [{"x": "7"}]}).name("goal", "task")
-    'Save it'
-    """
-
-    def key(self, *keys: str) -> str | None:
-        """The first of these keys that has a value."""
-        return next((key for key in keys if self.get(key) not in _EMPTY), None)
-
-    def has(self, *keys: str) -> bool:
-        return self.key(*keys) is not None
-
-    def first(self, *keys: str) -> Any:
-        return next((value for key in keys if (value := self.get(key)) not in _EMPTY), None)
-
-    def name(self, *keys: str) -> str:
-        """Keys under which "None" stands are passed over, too."""
-        return next((text for key in keys if (text := as_name(self.get(key)))), "")
-
-    def text(self, *keys: str) -> str:
-        return as_text(self.first(*keys))
-
-    def row(self, *keys: str) -> Row:
-        return as_dict(self.first(*keys))
-
-    def rows(self, *keys: str) -> list[Row]:
-        return as_dicts(self.first(*keys))
-
-    def listed(self, *keys: str) -> list[Any]:
-        return as_list(self.first(*keys))
-
-    def lines(self, *keys: str) -> tuple[str, ...]:
-        return as_lines(self.first(*keys))
-
-    def whole(self, *keys: str) -> int | None:
-        return as_int(self.first(*keys))
-
-    def amount(self, *keys: str) -> float | None:
-        return as_amount(self.first(*keys))
-
-    def host(self, *keys: str) -> str | None:
-        return as_host(self.first(*keys))
 
 
 def as_text(value: Any) -> str:
@@ -153,6 +108,36 @@ def _time_of_text(text: str) -> datetime | None:
         with suppress(ValueError):
             return datetime.strptime(text, form)
     return None
+
+
+def _of(read: Callable[[Any], T]) -> Callable[..., T]:
+    return lambda row, *keys: read(row.first(*keys))
+
+
+class Row(dict[str, Any]):
+    """An object of a log. A method takes the first of some keys that has a value, and gives it as what it should be:
+    `row.name(…)` is `as_name(row.first(…))`, and so on.
+
+    >>> Row({"goal": "", "task": "Save it", "steps": [{"x": "7"}]}).name("goal", "task")
+    'Save it'
+    """
+
+    def key(self, *keys: str) -> str | None:
+        """The first of these keys that has a value."""
+        return next((key for key in keys if self.get(key) not in _EMPTY), None)
+
+    def has(self, *keys: str) -> bool:
+        return self.key(*keys) is not None
+
+    def first(self, *keys: str) -> Any:
+        return next((value for key in keys if (value := self.get(key)) not in _EMPTY), None)
+
+    def name(self, *keys: str) -> str:
+        """Keys under which "None" stands are passed over, too."""
+        return next((text for key in keys if (text := as_name(self.get(key)))), "")
+
+    text, row, rows, listed, lines = _of(as_text), _of(as_dict), _of(as_dicts), _of(as_list), _of(as_lines)
+    whole, amount, host = _of(as_int), _of(as_amount), _of(as_host)
 
 
 def parse_literal(text: str) -> Any:

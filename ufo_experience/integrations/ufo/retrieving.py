@@ -275,11 +275,6 @@ class RagConfig(BaseModel):
         """The store, where UFO has its vector database."""
         return Path(self.saved_path) / "experience_db"
 
-    @property
-    def yaml_path(self) -> Path:
-        """The file for people to read."""
-        return Path(self.saved_path) / "experience.yaml"
-
     def retriever(self) -> ExperienceRetriever | None:
         """The retriever of this store; None when UFO is told to do without experiences."""
         return ExperienceRetriever(str(self.db_path)) if self.experience else None

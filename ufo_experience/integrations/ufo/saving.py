@@ -13,8 +13,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-
 from ufo_experience.errors import DataError
 from ufo_experience.integrations.formats import from_ufo_example, to_ufo_example
 from ufo_experience.memory import ExperienceMemory
@@ -23,7 +21,7 @@ from ufo_experience.schema import Experience, Trajectory, Trust
 from ufo_experience.session.files import plain, write_atomic
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store.files import storage_errors
-from ufo_experience.store.safe_yaml import load_yaml
+from ufo_experience.store.safe_yaml import dump_yaml, load_yaml
 from ufo_experience.summarize import open_summarizer
 from ufo_experience.traces import ReadReport, read_traces
 
@@ -121,7 +119,7 @@ class ExperienceSummarizer:
                 known.add(_content(entry))
                 number += 1
                 entries[f"example{number}"] = entry
-        write_atomic(path, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=120) if entries else "")
+        write_atomic(path, dump_yaml(entries) if entries else "")
 
     @staticmethod
     def create_or_update_vector_db(summaries: Iterable[Any], db_path: str) -> None:
