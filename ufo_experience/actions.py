@@ -97,14 +97,10 @@ def kind_of(action: str) -> Kind:
     """What an action does to a control, whatever its tool calls it."""
     if is_press(action) or plain(action) == "keyboardinput":
         return "keys"
-    kinds: tuple[Literal["switch", "open", "select", "type", "click"], ...] = (
-        "switch",
-        "open",
-        "select",
-        "type",
-        "click",
-    )
-    return next((kind for kind in kinds if does(action, kind)), "other")
+    for kind in ("switch", "open", "select", "type", "click"):
+        if does(action, kind):
+            return kind
+    return "other"
 
 
 def is_paste(step: Step) -> bool:

@@ -179,6 +179,16 @@ class Request:
         return _LIST.sub(r"\1", " ".join(without_politeness(marked.lower()).split()).rstrip(" .!?;:。！？"))
 
     @cached_property
+    def masked_words(self) -> tuple[str, ...]:
+        """The words with each value as the mark of its kind, a value of several words as one mark."""
+        found: list[str] = []
+        for word, kind in zip(self.words, self.kinds, strict=True):
+            mark = f"<{kind}>" if kind else word
+            if not kind or found[-1:] != [mark]:
+                found.append(mark)
+        return tuple(found)
+
+    @cached_property
     def safe(self) -> str:
         """In lower case, marked values as plain words: "go to slide number". Names stay, for capitals prove nothing."""
         marked = [value for value in self.values if value.kind != "name"]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.index.base import LIMIT, Candidate, Filter, Row, masked_words
+from ufo_experience.index.base import LIMIT, Candidate, Filter, Row
 from ufo_experience.request import Request, application_key
 
 _K1, _B = 1.2, 0.75
@@ -62,7 +62,7 @@ class MemoryIndex:
         self._kept: dict[tuple[str, str], bytes] = {}
         self._own = np.unique(self._owner, return_index=True)[1]
         self._raw = _Texts([one.words for _, one in texts])
-        self._masked = _Texts([masked_words(one) for _, one in texts])
+        self._masked = _Texts([one.masked_words for _, one in texts])
 
     def candidates(
         self,
@@ -75,7 +75,7 @@ class MemoryIndex:
         """See `ExperienceIndex`."""
         admitted = self._admitted(filter)
         found = [
-            part.shares(asked) for part, asked in ((self._raw, request.words), (self._masked, masked_words(request)))
+            part.shares(asked) for part, asked in ((self._raw, request.words), (self._masked, request.masked_words))
         ]
         words, masked = (values[self._own] for values in found)  # of the tasks: wordings find, and count in no share
         cosine = None if vector is None or self._vectors is None else self._vectors @ vector

@@ -58,11 +58,7 @@ def _terms(request: Request) -> dict[str, float]:
     """The terms of a request and what each is worth: a pair of neighbours half, the first word (nearly always the
     action) more, and the words of values a little, so that "Starbucks" does not drown the procedure.
     """
-    frame: list[str] = []
-    for word, kind in zip(request.words, request.kinds, strict=True):
-        mark = f"<{kind}>" if kind else word
-        if not kind or frame[-1:] != [mark]:
-            frame.append(mark)
+    frame = request.masked_words
     pairs = [f"{left} {right}" for left, right in pairwise([*frame, "$"])]
     hidden = [f"={word}" for word, kind in zip(request.words, request.kinds, strict=True) if kind]
     found: dict[str, float] = {}

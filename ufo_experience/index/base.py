@@ -255,16 +255,6 @@ def env_of(name: str | None) -> str:
     return (name or "").strip().casefold().replace("\0", "")
 
 
-def masked_words(request: Request) -> list[str]:
-    """The words of a request with each value as the mark of its kind, a value of several words as one mark."""
-    found: list[str] = []
-    for word, kind in zip(request.words, request.kinds, strict=True):
-        mark = f"<{kind}>" if kind else word
-        if not kind or found[-1:] != [mark]:
-            found.append(mark)
-    return found
-
-
 class Share:
     """BM25 of texts for a question, by that of the question for itself: 0 (no word shared) to 1 (all of them)."""
 

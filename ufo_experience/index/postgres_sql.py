@@ -10,7 +10,7 @@ from typing import Any
 
 from ufo_experience.ids import is_id
 from ufo_experience.index import base
-from ufo_experience.index.base import Filter, Vector, masked_words
+from ufo_experience.index.base import Filter, Vector
 from ufo_experience.request import Request
 from ufo_experience.schema import Trust
 
@@ -115,7 +115,7 @@ def inside(filter: Filter, task_key: str | None = None) -> tuple[str, dict[str, 
 
 def words_of(request: Request) -> dict[str, list[str]]:
     """The words of a request, raw and masked, as they stand in a `tsvector`."""
-    masked = [MASKED + word[:LONGEST_WORD] for word in masked_words(request)]
+    masked = [MASKED + word[:LONGEST_WORD] for word in request.masked_words]
     return {"raw": [word[:LONGEST_WORD] for word in request.words], "masked": masked}
 
 

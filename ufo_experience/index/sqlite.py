@@ -24,7 +24,7 @@ from ufo_experience.embed.base import Embedder, EmbedsPieces, Vectors
 from ufo_experience.errors import DataError, ServiceError, StorageError
 from ufo_experience.index import base
 from ufo_experience.index import sqlite_tables as tables
-from ufo_experience.index.base import Candidate, Filter, IndexReport, Progress, Row, Vector, masked_words, text_key
+from ufo_experience.index.base import Candidate, Filter, IndexReport, Progress, Row, Vector, text_key
 from ufo_experience.index.vectors import FolderVectors, packed, unpacked
 from ufo_experience.request import Request
 from ufo_experience.store.folder import FolderStore
@@ -58,7 +58,7 @@ class SqliteIndex:
     ) -> list[Candidate]:
         self._refresh()
         filter = filter or Filter()
-        asked = {"raw": list(request.words), "masked": masked_words(request)}
+        asked = {"raw": list(request.words), "masked": request.masked_words}
         numbers: set[int] = set()
         shares = {}
         for column, words in asked.items():
@@ -74,7 +74,7 @@ class SqliteIndex:
             cosines = self._cosines(vector, numbers)
         found = []
         for number, row in self._load(numbers).items():
-            raw, masked = shares["raw"].of(row.request.words), shares["masked"].of(masked_words(row.request))
+            raw, masked = shares["raw"].of(row.request.words), shares["masked"].of(row.request.masked_words)
             found.append(Candidate(row, raw, masked, cosines.get(number)))
         return sorted(found, key=lambda one: one.order)
 

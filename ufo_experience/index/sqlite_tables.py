@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from ufo_experience.index.base import RAREST, Filter, Row, application_of, env_of, masked_words, text_key
+from ufo_experience.index.base import RAREST, Filter, Row, application_of, env_of, text_key
 from ufo_experience.schema import Trust
 
 PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
@@ -101,7 +101,7 @@ def put(db: sqlite3.Connection, rows: Sequence[tuple[int, int, Row]]) -> None:
     for number, change, row in rows:
         sequence += 1
         _drop(db, number)
-        texts = [(one.words, masked_words(one)) for one in (row.request, *row.wordings)][:PLACES]
+        texts = [(one.words, one.masked_words) for one in (row.request, *row.wordings)][:PLACES]
         trusted = _is_trusted(row.trust, row.imported)
         db.executemany(
             f"INSERT INTO {TABLES[not trusted]} (rowid, raw, masked) VALUES (?, ?, ?)",

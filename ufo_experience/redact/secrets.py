@@ -218,10 +218,8 @@ def _wallets(text: str) -> Iterator[Finding]:
 def _introduced(text: str) -> Iterator[Finding]:
     nouns = list(_nouns(text))
     candidates = sorted(_candidates(text)) if nouns else []
-    followed = {(one.start, one.kind) for one in nouns}
     for noun in nouns:
-        twice = (noun.end, noun.kind) in followed  # the same kind of word once more: that one introduces what comes
-        if twice or _GOES_ON.match(text, noun.end) or _is_of_something_else(text, noun):
+        if _GOES_ON.match(text, noun.end) or _is_of_something_else(text, noun):
             continue
         yield from _assigned(text, noun)
         if noun.kind in data().takes:
@@ -256,8 +254,6 @@ def _is_spaceless(word: str) -> bool:
 
 def _is_of_something_else(text: str, noun: Finding) -> bool:
     """True for "error code", "code postal", "primary key"."""
-    if noun.kind == "phrase" or "pas" in text[noun.start : noun.end].lower():
-        return False
     before = re.search(r"([^\W\d_]{1,16})[ _-]?$", text[max(0, noun.start - 17) : noun.start])
     behind = re.match(r"[ _-]?([^\W\d_]{1,16})", text[noun.end : noun.end + 17])
     return any(one is not None and one[1].casefold() in data().other for one in (before, behind))
@@ -268,13 +264,9 @@ def _assigned(text: str, noun: Finding) -> Iterator[Finding]:
     match = _ASSIGNED.match(text, noun.end)
     if match is None:
         return
-    named = noun.kind in ("password", "named")
-    quoted = match["c"] is None
-    if (
-        match["sign"].isspace()
-        and not (named and quoted)
-        and not _OPTION.search(text, max(0, noun.start - 40), noun.start)
-    ):
+    named, quoted = noun.kind in ("password", "named"), match["c"] is None
+    is_option = _OPTION.search(text, max(0, noun.start - 40), noun.start) is not None
+    if match["sign"].isspace() and not (named and quoted) and not is_option:
         return
     start, end = match.span(match.lastgroup or 0)
     value = text[start:end].rstrip(".:")
@@ -338,8 +330,7 @@ def _nearness(text: str, noun: Finding, one: Finding) -> int:
         return SAID
     if not between.strip(" \t\"'“„«「『‘[(" + (",;" if one.kind == "number" else "")):
         return SAID if data().asked.search(text[: noun.start]) else NEXT
-    digits = one.kind == "number" and _DIGIT.search(between)
-    return SAME_LINE if digits or _SENTENCE_ENDS.search(between) else SAME_SENTENCE
+    return SAME_LINE if _SENTENCE_ENDS.search(between) else SAME_SENTENCE
 
 
 def _columns(text: str, nouns: Sequence[Finding]) -> Iterator[Finding]:

@@ -229,8 +229,11 @@ class PostgresStore(ExperienceStore):
         which = "removed" if removed else "NOT removed"
         query = f"{_READ} {which} AND id > %(last)s {chosen} ORDER BY id LIMIT {PAGE}"
         values = {"ids": [id for id in ids or () if is_id(id)], "last": ""}
-        while page := self.database.select(query, values):
+        while True:
+            page = self.database.select(query, values)
             yield from page
+            if len(page) < PAGE:
+                return
             values["last"] = page[-1][0]
 
     def _load(self, row: Row) -> Experience:

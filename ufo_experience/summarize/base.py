@@ -1,13 +1,13 @@
-"""What every summarizer shares: the protocol, the id of an experience, and how a summary becomes one."""
+"""What every summarizer shares: the base class, the id of an experience, and how a summary becomes one."""
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Protocol
 
 from ufo_experience.actions import is_blind
 from ufo_experience.costs import Spending
@@ -21,7 +21,6 @@ from ufo_experience.schema import (
     Experience,
     Model,
     Provenance,
-    Seen,
     State,
     Step,
     Trajectory,
@@ -38,33 +37,13 @@ _MARKS = frozenset("ref element_ref target bid".split())
 _MARK = re.compile(r"[a-z]{0,2}\d{1,6}")
 
 
-class Summarizer(Protocol):
-    """Makes an experience of a trajectory."""
-
-    @property
-    def name(self) -> str:
-        """The spec that makes this summarizer again: `extractive`, `openai:<model>`."""
-        ...
-
-    @property
-    def spending(self) -> Spending:
-        """Requests, tokens and cost so far; zeros offline."""
-        ...
-
-    def summarize(self, trajectory: Trajectory) -> Experience:
-        """Summarize one redacted trajectory.
-
-        Raises:
-            DataError: `E_EMPTY`, there is nothing to learn from it.
-        """
-        ...
-
-
 @dataclass(frozen=True)
 class Summary:
-    """What a summarizer decides. `steps` are steps of the trajectory, with their own numbers; `detours` are the numbers
-    of others, each with why it is none of them."""
+    """What a summarizer decides. `steps` are steps of the trajectory, in its order, with their own numbers; `detours`
+    are the numbers of others, each with why it is none of them. `by` is the summarizer whose words these are.
+    """
 
+    by: str
     intent: str
     steps: tuple[Step, ...]
     tips: tuple[str, ...] = ()
@@ -77,9 +56,28 @@ class Summary:
     detours: Mapping[int, str] = field(default_factory=dict)
 
 
-def redacted(trajectory: Trajectory) -> Trajectory:
-    """The trajectory itself if it was redacted, else a redacted copy: nothing known to be secret goes further."""
-    return redact(trajectory) if trajectory.sensitive else trajectory
+class Summarizer(ABC):
+    """Makes an experience of a trajectory; `name` is the spec that opens it: `extractive`, `openai:<model>`."""
+
+    name: str
+
+    @property
+    def spending(self) -> Spending:
+        """Requests, tokens and cost so far; zeros offline."""
+        return Spending()
+
+    @abstractmethod
+    def summary(self, trajectory: Trajectory) -> Summary:
+        """What is kept of a redacted trajectory. Raises as `summarize`."""
+
+    def summarize(self, trajectory: Trajectory) -> Experience:
+        """Summarize one trajectory; one that was not redacted is redacted first.
+
+        Raises:
+            DataError: `E_EMPTY`, nothing in it worked and nobody judged it a failure. Nothing was sent.
+        """
+        clean = redact(trajectory) if trajectory.sensitive else trajectory
+        return build_experience(clean, self.summary(clean))
 
 
 def experience_id(trajectory: Trajectory) -> str:
@@ -94,13 +92,26 @@ def experience_id(trajectory: Trajectory) -> str:
     return content_id([trajectory.session, trajectory.request, trajectory.subtask, steps, trajectory.outcome.success])
 
 
-def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) -> Experience:
+def _numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps, numbered from 1; what one says of another's number goes along."""
+    old = [step.step_number for step in steps]
+    numbered = []
+    for number, step in enumerate(steps, start=1):
+        seen = step.seen
+        if seen:
+            seen = seen.model_copy(update={"after": sum(one <= seen.after for one in old)})
+        numbered.append(step.model_copy(update={"step_number": number, "seen": seen}))
+    return tuple(numbered)
+
+
+def build_experience(trajectory: Trajectory, summary: Summary) -> Experience:
     """Put a summary of a redacted trajectory into the form that is kept.
 
-    Steps are numbered again from 1; `source` still names their lines. A success that does not say what was asked, what
-    was done or to what stays `observed`, whoever judged it.
+    Steps are numbered again from 1; `source` still names their lines. What came from the log or a model is checked
+    against the schema once more. A success that does not say what was asked, what was done or to what stays
+    `observed`, whoever judged it.
     """
-    steps = _numbered([_portable(step) for step in summary.steps])
+    steps = _numbered(tuple(map(_portable, summary.steps)))
     application = _main_application(trajectory, steps)
     action = Action(
         strategy=_path(steps),
@@ -121,51 +132,24 @@ def build_experience(trajectory: Trajectory, summary: Summary, summarizer: str) 
     reason = summary.failure_reason or trajectory.outcome.failure_reason
     outcome = trajectory.outcome.model_copy(update={"failure_reason": clip(reason) if reason else None})
     slots = _slots(trajectory, summary, (state, action, outcome))
-    judged = trajectory.outcome.is_judged and trajectory.complete  # by someone other than the agent, and a whole run
     values = {
         "id": experience_id(trajectory),
         "state": state,
         "action": action,
         "outcome": outcome,
-        "salience": _salience(trajectory, judged),
+        "salience": _salience(trajectory),
         "episode_id": trajectory.session or None,
         "created_at": _when(trajectory),
-        "trust": Trust.VERIFIED if judged else Trust.OBSERVED,
-        "provenance": _provenance(trajectory, summary, summarizer),
+        "trust": _trust(trajectory),
+        "provenance": _provenance(trajectory, summary),
         "slots": slots,
         "digests": {slot: value for slot, value in trajectory.digests.items() if slot in slots},
         "preconditions": _lines(summary.preconditions),
         "avoid_when": _lines(summary.avoid_when),
     }
     experience = validate(Experience, values, file=source_of(trajectory))
-    incomplete = judged and missing(experience)
+    incomplete = experience.trust is Trust.VERIFIED and missing(experience)
     return experience.model_copy(update={"trust": Trust.OBSERVED}) if incomplete else experience
-
-
-def _numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps, numbered from 1; what one says of another's number goes along."""
-    old = [step.step_number for step in steps]
-
-    def after(seen: Seen | None) -> Seen | None:
-        return seen and seen.model_copy(update={"after": sum(number <= seen.after for number in old)})
-
-    numbered = enumerate(steps, start=1)
-    return tuple(step.model_copy(update={"step_number": n, "seen": after(step.seen)}) for n, step in numbered)
-
-
-def _portable(step: Step) -> Step:
-    """A step on a named control without its place on one screen; an option that is chosen by its number keeps it."""
-    by_number = step.action_type.startswith(("select", "choose"))
-
-    def is_place(name: str, value: object) -> bool:
-        if name in _MARKS:
-            return isinstance(value, str) and _MARK.fullmatch(value) is not None
-        is_number = name in _PLACES and isinstance(value, (int, float, list, tuple))
-        return is_number and not (by_number and "index" in name)
-
-    gone = [name for name, value in step.parameters.items() if step.target_control.name and is_place(name, value)]
-    kept = {name: value for name, value in step.parameters.items() if name not in gone}
-    return step.model_copy(update={"parameters": kept}) if gone else step
 
 
 def _cut(trajectory: Trajectory, summary: Summary) -> tuple[Cut, ...]:
@@ -183,8 +167,15 @@ def _cut(trajectory: Trajectory, summary: Summary) -> tuple[Cut, ...]:
     )
 
 
-def _salience(trajectory: Trajectory, judged: bool) -> float:
-    """How much a run has to teach, before anyone used it: more if it was judged, or erred; less if the log is short."""
+def _trust(trajectory: Trajectory) -> Trust:
+    """`verified` when someone other than the agent judged a whole run, else `observed`."""
+    judged = trajectory.outcome.is_judged
+    return Trust.VERIFIED if judged and trajectory.complete else Trust.OBSERVED
+
+
+def _salience(trajectory: Trajectory) -> float:
+    """How much a run has to teach, before anyone used it: more if it was judged, or had errors to learn from."""
+    judged = _trust(trajectory) is Trust.VERIFIED
     stumbled = any(not step.ok for step in trajectory.steps)
     return round(0.5 + 0.2 * judged + 0.1 * stumbled - 0.2 * (not trajectory.complete), 2)
 
@@ -220,7 +211,7 @@ def _when(trajectory: Trajectory) -> datetime:
     return trajectory.started_at or (times[0] if times else datetime.now(timezone.utc))
 
 
-def _provenance(trajectory: Trajectory, summary: Summary, summarizer: str) -> Provenance:
+def _provenance(trajectory: Trajectory, summary: Summary) -> Provenance:
     blind = sum(map(is_blind, summary.steps))
     flags = {
         f"targets:unnamed:{blind}": bool(blind),
@@ -235,7 +226,7 @@ def _provenance(trajectory: Trajectory, summary: Summary, summarizer: str) -> Pr
         agent=trajectory.agent,
         origin="log",
         session=trajectory.session,
-        summarizer=summarizer,
+        summarizer=summary.by,
         notes=_lines([*(flag for flag, is_set in flags.items() if is_set), *summary.notes]),
     )
 
@@ -258,3 +249,18 @@ def _slots(trajectory: Trajectory, summary: Summary, kept: Sequence[Model]) -> d
 
 def _lines(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(clip(line, MAX_TEXT) for line in dict.fromkeys(lines) if line.strip())[:MAX_TAGS]
+
+
+def _portable(step: Step) -> Step:
+    """A step on a named control without its place on one screen; an option that is chosen by its number keeps it."""
+    if not step.target_control.name:
+        return step
+    by_number = step.action_type.startswith(("select", "choose"))
+
+    def fleeting(name: str, value: object) -> bool:
+        if name in _PLACES and isinstance(value, (int, float, list, tuple)):
+            return not (by_number and "index" in name)
+        return name in _MARKS and isinstance(value, str) and _MARK.fullmatch(value) is not None
+
+    kept = {name: value for name, value in step.parameters.items() if not fleeting(name, value)}
+    return step.model_copy(update={"parameters": kept})

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ufo_experience.costs import Spending
 from ufo_experience.errors import DataError
 from ufo_experience.request import Request
-from ufo_experience.schema import Experience, Step, Trajectory, clip
-from ufo_experience.summarize.base import Summary, build_experience, redacted, source_of
+from ufo_experience.schema import Step, Trajectory, clip
+from ufo_experience.summarize.base import Summarizer, Summary, source_of
 from ufo_experience.summarize.detours import find_detours, has_effect, is_skipped, tried_steps
 
 _MOST_TIPS = 5
@@ -16,32 +15,17 @@ _SHORT = 120  # characters of an error or a name in a sentence
 _UNKNOWN_REASON = "the run was judged a failure; the log gives no reason"
 
 
-class ExtractiveSummarizer:
+class ExtractiveSummarizer(Summarizer):
     """Keeps the steps that worked, masks the intent's values, and tells of errors that were met."""
 
     name = "extractive"
 
-    @property
-    def spending(self) -> Spending:
-        """Always zeros: no service is asked."""
-        return Spending()
-
-    def summarize(self, trajectory: Trajectory) -> Experience:
-        """Summarize one redacted trajectory.
-
-        Raises:
-            DataError: `E_EMPTY`, nothing in it worked and nobody judged it a failure.
-        """
-        trajectory = redacted(trajectory)
-        return build_experience(trajectory, extract(trajectory), self.name)
+    def summary(self, trajectory: Trajectory) -> Summary:
+        return extract(trajectory)
 
 
 def extract(trajectory: Trajectory) -> Summary:
-    """What a redacted trajectory says by itself.
-
-    Raises:
-        DataError: `E_EMPTY`.
-    """
+    """What a redacted trajectory says by itself. Raises as `Summarizer.summarize`."""
     failed = trajectory.outcome.success is False
     found = trajectory.detours
     detours = {} if failed else find_detours(trajectory) if found is None else found
@@ -54,6 +38,7 @@ def extract(trajectory: Trajectory) -> Summary:
     reason = _failure_reason(trajectory) if failed else None
     dropped = len(trajectory.steps) - len(steps)
     return Summary(
+        by=ExtractiveSummarizer.name,
         intent=Request.parse(trajectory.task).template.strip() or "unnamed task",
         steps=steps,
         tips=(*trajectory.tips, *_tips(trajectory.steps, reason)),

@@ -13,9 +13,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING, Any
 
 from ufo_experience.errors import UsageError
 from ufo_experience.ids import content_id
@@ -23,7 +21,7 @@ from ufo_experience.redact import redact_text
 from ufo_experience.request import Request, application_key, find_whole, words
 from ufo_experience.schema import Control, Experience, Step
 from ufo_experience.store.lessons import MOST, PREFIX, Lesson, Lessons
-from ufo_experience.summarize.log_prompt import wording
+from ufo_experience.summarize.log_prompt import Answer, wording
 from ufo_experience.trust.labels import readable, strange_in
 from ufo_experience.trust.risk import asks_first
 
@@ -36,16 +34,12 @@ _LONGEST = 200  # characters of a lesson
 _TWO_SENTENCES = re.compile(r"[.!?;]\s+\S|[。！？；]\S|\n")
 
 
-class _Said(BaseModel):
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
+class _Said(Answer):
     text: str
     runs: list[int]
 
 
-class _Reply(BaseModel):
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
+class _Reply(Answer):
     lessons: list[_Said]
 
 
@@ -98,10 +92,7 @@ def _task_of(one: Experience) -> str:
 
 def _question(runs: Sequence[Experience]) -> list[dict[str, str]]:
     told = json.dumps({"runs": [_told(n, one) for n, one in enumerate(runs, 1)]}, ensure_ascii=False)
-    return [
-        {"role": "system", "content": wording("lessons")["system"]},
-        {"role": "user", "content": told},
-    ]
+    return [{"role": "system", "content": wording("lessons")["system"]}, {"role": "user", "content": told}]
 
 
 def _told(number: int, one: Experience) -> dict[str, Any]:

@@ -1,10 +1,12 @@
-"""What a model is asked with: our wording (`prompts/*.yaml`), and the log of a run as data between two markers."""
+"""How a model is asked: wording (`prompts/*.yaml`), the log of a run as data between markers, a strict answer."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
 
 from ufo_experience.redact import redact_text
 from ufo_experience.request import estimate_tokens
@@ -12,6 +14,12 @@ from ufo_experience.schema import Step, Trajectory
 
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _RESULT_LENGTH = 200
+
+
+class Answer(BaseModel):
+    """What a model may answer: these fields, of these types, and no others."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
 
 def wording(name: str) -> dict[str, str]:

@@ -11,20 +11,17 @@ import re
 import secrets
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
-
-from pydantic import BaseModel, ConfigDict
 
 from ufo_experience.costs import Spending
 from ufo_experience.errors import ServiceError
 from ufo_experience.redact import redact_text
 from ufo_experience.request import Request, find_whole, words
-from ufo_experience.schema import MAX_NAME, MAX_WORDINGS, Experience, Step, Trajectory, clip
+from ufo_experience.schema import MAX_NAME, MAX_WORDINGS, Step, Trajectory, clip
 from ufo_experience.service import DEFAULT_CHAT, Service
-from ufo_experience.summarize.base import Summary, build_experience, redacted
+from ufo_experience.summarize.base import Summarizer, Summary
 from ufo_experience.summarize.detours import has_effect, is_skipped
-from ufo_experience.summarize.extractive import ExtractiveSummarizer, extract
-from ufo_experience.summarize.log_prompt import render_log, wording
+from ufo_experience.summarize.extractive import extract
+from ufo_experience.summarize.log_prompt import Answer, render_log, wording
 
 _MOST_SENTENCES = 5
 _SENTENCE_LENGTH = 300
@@ -33,23 +30,23 @@ _LEAST_VALUE = 4
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^“”]+)”|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
 
 
-class Strict(BaseModel):
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
-
-
-class Sentence(Strict):
+class Sentence(Answer):
     """A sentence, and the controls and windows it names."""
 
     text: str
     controls: list[str]
 
 
-class SlotMeaning(Strict):
+class SlotMeaning(Answer):
+    """What a placeholder stands for."""
+
     slot: str
     meaning: str
 
 
-class Reply(Strict):
+class Reply(Answer):
+    """The answer a model gives, as a strict schema."""
+
     intent: str
     wordings: list[str]
     steps: list[int]
@@ -64,13 +61,12 @@ class UnusableReply(Exception):  # noqa: N818 (never leaves the summarizer)
     """The answer does not keep to the log; the argument is a word for the record's notes."""
 
 
-def summary_of(reply: Reply, trajectory: Trajectory) -> Summary:
-    """Turn an answer into a summary whose steps are those of the log.
+def _checked(reply: Reply, trajectory: Trajectory, own: Summary) -> Summary:
+    """The words of an answer on the steps of the log; `own` is what the log says by itself.
 
     Raises:
         UnusableReply: a step that is not in the log, a control that is not, no steps left, or no intent.
     """
-    own = extract(trajectory)
     chosen = _kept_steps(reply.steps, trajectory)
     steps = tuple(step for step in chosen if step.step_number not in own.detours) or chosen
     _check_controls(reply, trajectory)
@@ -89,7 +85,8 @@ def summary_of(reply: Reply, trajectory: Trajectory) -> Summary:
         "summary:not of the request:wordings": wordings != worded,
         "summary:not of the request:tips": tips != told,
     }
-    return Summary(
+    return replace(
+        own,
         intent=intent if agrees else own.intent,
         wordings=wordings,
         steps=steps,
@@ -99,7 +96,6 @@ def summary_of(reply: Reply, trajectory: Trajectory) -> Summary:
         failure_reason=own.failure_reason and (_sentence(reply.failure_reason or "") or own.failure_reason),
         meanings=_meanings(reply.slots),
         notes=tuple(note for note, holds in notes.items() if holds),
-        detours=own.detours,
     )
 
 
@@ -180,7 +176,7 @@ INPUT_TOKENS = 24_000
 OUTPUT_TOKENS = (2_000, 8_000)  # the second is for an answer that was cut off
 
 
-class OpenAISummarizer:
+class OpenAISummarizer(Summarizer):
     """Asks `model` through Chat Completions with a strict schema. At most two answers per trajectory.
 
     Raises:
@@ -190,40 +186,29 @@ class OpenAISummarizer:
     def __init__(
         self, model: str = DEFAULT_CHAT, *, service: Service | None = None, input_tokens: int = INPUT_TOKENS
     ) -> None:
-        self.model = model
+        self.model, self.name = model, f"openai:{model}"
         self._service = service or Service()
         if not self._service.access.is_usable:
             raise ServiceError("no key: set OPENAI_API_KEY, or summarize with: extractive", code="E_NO_KEY")
         self._input_tokens = input_tokens
 
     @property
-    def name(self) -> str:
-        """`openai:<model>`."""
-        return f"openai:{self.model}"
-
-    @property
     def spending(self) -> Spending:
         """What its service was asked for so far."""
         return self._service.ledger.spending
 
-    def summarize(self, trajectory: Trajectory) -> Experience:
-        """Summarize one redacted trajectory; the extractive summary stands in for an answer that cannot be used.
-
-        Raises:
-            DataError: `E_EMPTY`, nothing in it worked and nobody judged it. Nothing was sent.
-        """
-        trajectory = redacted(trajectory)
-        extractive = extract(trajectory)
+    def summary(self, trajectory: Trajectory) -> Summary:
+        """What the model says; the extractive summary stands in for an answer that cannot be used."""
+        own = extract(trajectory)
         try:
-            return build_experience(trajectory, self._ask(trajectory), self.name)
+            return replace(self._ask(trajectory, own), by=self.name)
         except UnusableReply as fault:
             reason = str(fault)
         except ServiceError as error:
             reason = error.code.removeprefix("E_").lower()
-        flagged = replace(extractive, notes=(*extractive.notes, f"summary:extractive:{reason}"))
-        return build_experience(trajectory, flagged, ExtractiveSummarizer.name)
+        return replace(own, notes=(*own.notes, f"summary:extractive:{reason}"))
 
-    def _ask(self, trajectory: Trajectory) -> Summary:
+    def _ask(self, trajectory: Trajectory, own: Summary) -> Summary:
         """One answer, checked against the log; a second try with more room when it was cut off."""
         log, cut = render_log(trajectory, secrets.token_hex(16), self._input_tokens)
         texts = wording("summarize")
@@ -238,5 +223,5 @@ class OpenAISummarizer:
             if error.code != "E_LENGTH":
                 raise
             reply = ask(max_tokens=OUTPUT_TOKENS[1])
-        summary = summary_of(reply, trajectory)
+        summary = _checked(reply, trajectory, own)
         return replace(summary, notes=(*summary.notes, f"summary:cut:{cut}")) if cut else summary
