@@ -43,8 +43,9 @@ def has_effect(step: Step) -> bool:
 def find_detours(trajectory: Trajectory) -> dict[int, str]:
     """The numbers of steps that were not needed, each with why; never all of those that worked."""
     way = _Way(trajectory)
-    for place, step in enumerate(trajectory.steps):
-        way.take(step, is_last=not any(map(_acts, trajectory.steps[place + 1 :])))
+    last = next((step for step in reversed(trajectory.steps) if not _idle(step)), None)
+    for step in trajectory.steps:
+        way.take(step, is_last=step is last)
     if not way.kept:
         return {number: why for number, why in way.cut.items() if why in (FAILED, LOOKED)}
     return dict(sorted(way.cut.items()))
@@ -86,32 +87,32 @@ class _Way:
         if why:
             self.cut[step.step_number] = why
             return
-        if not any(rule(step) for rule in self._rules if not (is_last and rule == self._leaves)):
+        rules = [rule for rule in self._rules if not (is_last and rule == self._leaves)]
+        if not any(rule(step) for rule in rules if self.kept):  # a rule may have dropped the last one
             self.kept.append(step)
 
-    # Each rule drops what a step makes needless, and says whether the step itself goes as well.
+    # Each rule drops what a step makes needless, and says whether the step itself goes as well. There is always a
+    # step before it.
 
     def _undoes(self, step: Step) -> bool:
         """Undo, the same switch again, scrolling the other way: both steps go."""
-        if not self.kept or self._is_asked(step):
+        if self._is_asked(step):
             return False
         last = self.kept[-1]
         scrolled = _is(step, "scrolls") and _is(last, "scrolls") and _said(step) != _said(last)
-        if not (_undoes(step) or scrolled or (_is_toggle(step) and _same(last, step))):
-            return False
-        return self._drop([last], UNDONE, step)
+        switched = _is(step, "clicks") and _type(step) in _VERBS["toggles"] and _same(last, step)
+        return (_undoes(step) or scrolled or switched) and self._drop([last], UNDONE, step)
 
     def _leaves(self, step: Step) -> bool:
         """Escape, Cancel, Back: the steps that only led into what is left go, back to the one that opened it."""
-        if not self.kept or not _leaves(step) or self._is_asked(step):
+        if not _leaves(step) or self._is_asked(step):
             return False
         last = self.kept[-1]
         if step.step_number in self._visible:
             gone = self._since_it_came_up(step)
         else:
-            left = self._only_led(last) or (_named(step, "clearing") and _types(last))
-            gone = [last] if left else []
-        return self._drop(gone, BACK, step) if gone else False
+            gone = [last] if self._only_led(last) or (_named(step, "clearing") and _types(last)) else []
+        return bool(gone) and self._drop(gone, BACK, step)
 
     def _since_it_came_up(self, step: Step) -> list[Step]:
         """Where the log tells what was in view: all since the step that brought up what is left, if that only led
@@ -136,9 +137,9 @@ class _Way:
             return False
         earlier, between = self.kept[place], self.kept[place + 1 :]
         if not _sets(earlier):  # a click into the field, right before it is set
-            return self._drop([earlier], AGAIN) if not between else False
-        if self._lasts_between(between):
-            return False
+            return not between and self._drop([earlier], AGAIN)
+        if not all(_clears(one) or _types(one) or self._leads(one) for one in between):
+            return False  # the first value had an effect, as an entry of a list
         if _said(earlier) == _said(step):
             return self._drop([], AGAIN, step)
         self._drop([earlier, *filter(_clears, between)], OVERWRITTEN)
@@ -147,13 +148,10 @@ class _Way:
     def _scrolls_on(self, step: Step) -> bool:
         """The same scrolling again: how far it goes differs from screen to screen, once tells the direction."""
         pages = _is(step, "scrolls") or _pressed(step) in (["pagedown"], ["pageup"])
-        again = pages and bool(self.kept) and _same(self.kept[-1], step)
-        return again and self._drop([], AGAIN, step)
+        return pages and _same(self.kept[-1], step) and self._drop([], AGAIN, step)
 
     def _chooses_another(self, step: Step) -> bool:
         """Another tab, radio button or option right after one: the first goes, unless the task names it."""
-        if not self.kept:
-            return False
         last, kind = self.kept[-1], _type(step)
         siblings = kind in _VERBS["siblings"] and _type(last) == kind and step.application == last.application
         siblings = siblings and last.step_number in self._visible.get(step.step_number, (last.step_number,))
@@ -175,17 +173,15 @@ class _Way:
             if _same_click(earlier, step) and self._comes_back(earlier, between):
                 return self._drop(between, AGAIN if len(between) == 1 else CIRCLE)
             if not (self._leads(earlier) or _leaves(earlier)):
-                break
+                break  # no circle goes past a step that lasts
         return False
 
     def _was_in_view(self, step: Step) -> bool:
-        """A control that was in view before: a menu, dialog or folder opened in between was opened in vain."""
+        """A control that was in view before: a menu or dialog opened in between was opened in vain."""
         while self.kept and self.kept[-1].step_number in self._visible.get(step.step_number, ()):
             last = self.kept[-1]
-            menu = _type(last) == "menuitem" and last.step_number in self._opened
-            dialog = _dots(last)
-            neighbour = _type(last) == _type(step) and _type(last) in _VERBS["places"]
-            if not (menu or dialog or neighbour) or self._is_named(last) or not _is(last, "clicks"):
+            opened = _dots(last) or (_type(last) == "menuitem" and last.step_number in self._opened)
+            if not opened or self._is_named(last) or not _is(last, "clicks"):
                 break
             self._drop([last], ELSEWHERE)
         return False
@@ -201,10 +197,6 @@ class _Way:
 
     def _all_lead(self, steps: Iterable[Step]) -> bool:
         return all(self._leads(step) or _leaves(step) for step in steps)
-
-    def _lasts_between(self, between: Sequence[Step]) -> bool:
-        """True when a value had an effect before its field was set again, as an entry of a list."""
-        return not all(_clears(one) or _types(one) or self._leads(one) for one in between)
 
     def _is_field(self, earlier: Step, step: Step) -> bool:
         if _is(earlier, "clicks") and _type(earlier) in _VERBS["fields"]:
@@ -254,11 +246,7 @@ def _idle(step: Step) -> str:
         return FAILED
     if not has_effect(step):
         return LOOKED
-    return NOTHING if step.result and _NOTHING.search(step.result) else ""
-
-
-def _acts(step: Step) -> bool:
-    return not _idle(step)
+    return NOTHING if _NOTHING.search(step.result) else ""
 
 
 def _is(step: Step, kind: str) -> bool:
@@ -272,9 +260,7 @@ def _type(step: Step) -> str:
 def _said(step: Step) -> str:
     """What a step types, presses or says otherwise, as one text."""
     leaf = typed_leaf(step)
-    if leaf:
-        return leaf[1].strip()
-    return " ".join(str(value) for value in step.parameters.values()).strip()
+    return (leaf[1] if leaf else " ".join(map(str, step.parameters.values()))).strip()
 
 
 def _details(step: Step) -> dict[str, Any]:
@@ -313,10 +299,6 @@ def _undoes(step: Step) -> bool:
 def _leaves(step: Step) -> bool:
     escapes = _pressed(step) in (["esc"], ["escape"])
     return escapes or _is(step, "goes_back") or (_is(step, "clicks") and _named(step, "leaving"))
-
-
-def _is_toggle(step: Step) -> bool:
-    return _is(step, "clicks") and _type(step) in _VERBS["toggles"]
 
 
 def _dots(step: Step) -> bool:
