@@ -182,10 +182,8 @@ def _salience(trajectory: Trajectory) -> float:
 
 def _main_application(trajectory: Trajectory, steps: tuple[Step, ...]) -> str | None:
     """Where most of the steps happened; the first one among equals."""
-    counts = Counter(step.application for step in steps if step.application)
-    if counts:
-        return counts.most_common(1)[0][0]
-    return trajectory.applications[0] if trajectory.applications else None
+    counts = Counter(step.application for step in steps if step.application) or Counter(trajectory.applications[:1])
+    return counts.most_common(1)[0][0] if counts else None
 
 
 def _path(steps: tuple[Step, ...]) -> str:

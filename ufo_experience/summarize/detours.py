@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,9 @@ def has_effect(step: Step) -> bool:
 def find_detours(trajectory: Trajectory) -> dict[int, str]:
     """The numbers of steps that were not needed, each with why; never all of those that worked."""
     way = _Way(trajectory)
-    for place, step in enumerate(trajectory.steps):
-        way.take(step, is_last=all(map(_idle, trajectory.steps[place + 1 :])))
+    last = next((step for step in reversed(trajectory.steps) if not _idle(step)), None)
+    for step in trajectory.steps:
+        way.take(step, is_last=step is last)
     if not way.kept:
         return {number: why for number, why in way.cut.items() if why in (FAILED, LOOKED)}
     return dict(sorted(way.cut.items()))
@@ -70,27 +71,32 @@ class _Way:
         self._visible = trajectory.visibility.visible_before
         self._opened = frozenset(trajectory.visibility.menu_opened_after)
         self._numbers = [step.step_number for step in trajectory.steps]
+        self._rules: tuple[Callable[[Step], bool], ...] = (
+            self._undoes,
+            self._leaves,
+            self._sets_again,
+            self._scrolls_on,
+            self._chooses_another,
+            self._comes_round,
+            self._was_in_view,
+        )
 
     def take(self, step: Step, *, is_last: bool) -> None:
         """Read one more step. The last that acts is what the run was for: it never only leaves."""
-        if why := _idle(step):
+        why = _idle(step)
+        if why:
             self.cut[step.step_number] = why
-        elif not (
-            self._undoes(step)
-            or (not is_last and self._leaves(step))
-            or self._sets_again(step)
-            or self._scrolls_on(step)
-            or self._chooses_another(step)
-            or self._comes_round(step)
-            or self._was_in_view(step)
-        ):
+            return
+        rules = [rule for rule in self._rules if not (is_last and rule == self._leaves)]
+        if not any(rule(step) for rule in rules if self.kept):  # a rule may have dropped the last one
             self.kept.append(step)
 
-    # Each rule drops what a step makes needless, and says whether the step itself goes as well.
+    # Each rule drops what a step makes needless, and says whether the step itself goes as well. There is always a
+    # step before it.
 
     def _undoes(self, step: Step) -> bool:
         """Undo, the same switch again, scrolling the other way: both steps go."""
-        if not self.kept or self._is_asked(step):
+        if self._is_asked(step):
             return False
         last = self.kept[-1]
         scrolled = _is(step, "scrolls") and _is(last, "scrolls") and _said(step) != _said(last)
@@ -99,14 +105,13 @@ class _Way:
 
     def _leaves(self, step: Step) -> bool:
         """Escape, Cancel, Back: the steps that only led into what is left go, back to the one that opened it."""
-        if not self.kept or not _leaves(step) or self._is_asked(step):
+        if not _leaves(step) or self._is_asked(step):
             return False
         last = self.kept[-1]
         if step.step_number in self._visible:
             gone = self._since_it_came_up(step)
         else:
-            left = self._only_led(last) or (_named(step, "clearing") and _types(last))
-            gone = [last] if left else []
+            gone = [last] if self._only_led(last) or (_named(step, "clearing") and _types(last)) else []
         return bool(gone) and self._drop(gone, BACK, step)
 
     def _since_it_came_up(self, step: Step) -> list[Step]:
@@ -134,7 +139,7 @@ class _Way:
         if not _sets(earlier):  # a click into the field, right before it is set
             return not between and self._drop([earlier], AGAIN)
         if not all(_clears(one) or _types(one) or self._leads(one) for one in between):
-            return False  # the value had an effect before its field was set again, as an entry of a list
+            return False  # the first value had an effect, as an entry of a list
         if _said(earlier) == _said(step):
             return self._drop([], AGAIN, step)
         self._drop([earlier, *filter(_clears, between)], OVERWRITTEN)
@@ -143,13 +148,10 @@ class _Way:
     def _scrolls_on(self, step: Step) -> bool:
         """The same scrolling again: how far it goes differs from screen to screen, once tells the direction."""
         pages = _is(step, "scrolls") or _pressed(step) in (["pagedown"], ["pageup"])
-        again = pages and bool(self.kept) and _same(self.kept[-1], step)
-        return again and self._drop([], AGAIN, step)
+        return pages and _same(self.kept[-1], step) and self._drop([], AGAIN, step)
 
     def _chooses_another(self, step: Step) -> bool:
         """Another tab, radio button or option right after one: the first goes, unless the task names it."""
-        if not self.kept:
-            return False
         last, kind = self.kept[-1], _type(step)
         siblings = kind in _VERBS["siblings"] and _type(last) == kind and step.application == last.application
         siblings = siblings and last.step_number in self._visible.get(step.step_number, (last.step_number,))
@@ -171,17 +173,15 @@ class _Way:
             if _same_click(earlier, step) and self._comes_back(earlier, between):
                 return self._drop(between, AGAIN if len(between) == 1 else CIRCLE)
             if not (self._leads(earlier) or _leaves(earlier)):
-                break
+                break  # no circle goes past a step that lasts
         return False
 
     def _was_in_view(self, step: Step) -> bool:
-        """A control that was in view before: a menu, dialog or folder opened in between was opened in vain."""
+        """A control that was in view before: a menu or dialog opened in between was opened in vain."""
         while self.kept and self.kept[-1].step_number in self._visible.get(step.step_number, ()):
             last = self.kept[-1]
-            menu = _type(last) == "menuitem" and last.step_number in self._opened
-            dialog = _dots(last)
-            neighbour = _type(last) == _type(step) and _type(last) in _VERBS["places"]
-            if not (menu or dialog or neighbour) or self._is_named(last) or not _is(last, "clicks"):
+            opened = _dots(last) or (_type(last) == "menuitem" and last.step_number in self._opened)
+            if not opened or self._is_named(last) or not _is(last, "clicks"):
                 break
             self._drop([last], ELSEWHERE)
         return False
@@ -229,12 +229,14 @@ class _Way:
         return any(word in self._task.casefold() for word in _NAMES[asked])
 
     def _is_named(self, step: Step) -> bool:
-        name = words(step.target_control.name)
-        return bool(name) and self._words.issuperset(name)
+        name = frozenset(words(step.target_control.name))
+        return bool(name) and name <= self._words
 
     def _drop(self, steps: Sequence[Step], why: str, step: Step | None = None) -> bool:
-        self.cut |= {one.step_number: why for one in (*steps, step) if one}
-        self.kept = [one for one in self.kept if one not in steps]
+        for one in [*steps, *([step] if step else [])]:
+            self.cut[one.step_number] = why
+        gone = {one.step_number for one in steps}
+        self.kept = [one for one in self.kept if one.step_number not in gone]
         return step is not None
 
 
@@ -244,7 +246,7 @@ def _idle(step: Step) -> str:
         return FAILED
     if not has_effect(step):
         return LOOKED
-    return NOTHING if step.result and _NOTHING.search(step.result) else ""
+    return NOTHING if _NOTHING.search(step.result) else ""
 
 
 def _is(step: Step, kind: str) -> bool:
@@ -263,8 +265,8 @@ def _said(step: Step) -> str:
 
 def _details(step: Step) -> dict[str, Any]:
     """The parameters of a step but what it types, such as which one of several equal controls."""
-    typed, _ = typed_leaf(step) or ("", "")
-    return {name: value for name, value in step.parameters.items() if name != typed}
+    leaf = typed_leaf(step)
+    return {name: value for name, value in step.parameters.items() if not leaf or name != leaf[0]}
 
 
 def _types(step: Step) -> bool:

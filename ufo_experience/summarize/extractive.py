@@ -59,11 +59,11 @@ def _failure_reason(trajectory: Trajectory) -> str:
 def _tips(steps: Sequence[Step], reason: str | None) -> list[str]:
     """Of a failed run what to avoid; of another what worked where something had failed."""
     tried = [step for step in steps if has_effect(step) and not is_skipped(step)]
-    if reason:
+    if reason is None:
+        tips = [*_recoveries(tried)]
+    else:
         avoid = [f"Avoid {_described(step)}: {_short(step.error)}" for step in tried if step.error]
         tips = avoid or [f"Avoid this way: {_short(reason)}"]
-    else:
-        tips = [*_recoveries(tried)]
     return list(dict.fromkeys(tips))[:_MOST_TIPS]
 
 
@@ -84,13 +84,10 @@ def _preconditions(trajectory: Trajectory, steps: Sequence[Step]) -> Iterator[st
     if applications:
         yield f"{applications[0]} is open"
     first = steps[0].target_control if steps else None
-    if first is None or not first.name:
-        return
-    if (first.type or "").casefold() == "window":
-        yield f'the window "{_short(first.name)}" is open'
-    else:
-        kind = f" ({first.type})" if first.type else ""
-        yield f'"{_short(first.name)}"{kind} is on the screen'
+    if first and first.name:
+        name, kind = _short(first.name), f" ({first.type})" if first.type else ""
+        is_window = (first.type or "").casefold() == "window"
+        yield f'the window "{name}" is open' if is_window else f'"{name}"{kind} is on the screen'
 
 
 def _missing_controls(steps: Sequence[Step]) -> Iterator[str]:

@@ -98,26 +98,22 @@ def _question(runs: Sequence[Experience]) -> list[dict[str, str]]:
 def _told(number: int, one: Experience) -> dict[str, Any]:
     """A run as a model sees it: no values, no names of items, and no text of the log that is not plain."""
     reason = one.outcome.failure_reason or ""
-    steps = [
-        " ".join(filter(None, (step.action_type, _name(step), "" if step.ok else "(failed)"))) for step in _steps(one)
-    ]
     said = {
         "number": number,
         "task": redact_text(Request.parse(one.state.task).template),
         "outcome": "failed" if one.is_negative else "worked",
         "reason": redact_text(reason) if reason and strange_in(reason) is None else None,
-        "steps": steps,
+        "steps": list(map(_line, one.action.steps[:_STEPS])),
     }
     return {name: value for name, value in said.items() if value}
 
 
-def _steps(one: Experience) -> Sequence[Step]:
-    return one.action.steps[:_STEPS]
-
-
-def _name(step: Step) -> str:
+def _line(step: Step) -> str:
+    """`click "Save" (failed)`; a control whose name is not shown by its type."""
     control = step.target_control
-    return json.dumps(control.name, ensure_ascii=False) if control.name and readable(control) else control.type or ""
+    shown = control.name and readable(control)
+    name = json.dumps(control.name, ensure_ascii=False) if shown else control.type
+    return " ".join(filter(None, (step.action_type, name, "" if step.ok else "(failed)")))
 
 
 def _checked(said: _Said, runs: Sequence[Experience], model: str) -> Lesson | None:
@@ -143,7 +139,7 @@ def _checked(said: _Said, runs: Sequence[Experience], model: str) -> Lesson | No
 
 def _names(one: Experience) -> set[str]:
     """The labels of a record that a model was shown."""
-    controls = (step.target_control for step in _steps(one))
+    controls = (step.target_control for step in one.action.steps[:_STEPS])
     return {control.name.casefold() for control in controls if control.name and readable(control)}
 
 
