@@ -46,6 +46,7 @@ def find_detours(trajectory: Trajectory) -> dict[int, str]:
     last = next((step for step in reversed(trajectory.steps) if not _idle(step)), None)
     for step in trajectory.steps:
         way.take(step, is_last=step is last)
+    way.tell_scrolling_once()
     if not way.kept:
         return {number: why for number, why in way.cut.items() if why in (FAILED, LOOKED)}
     return dict(sorted(way.cut.items()))
@@ -75,7 +76,6 @@ class _Way:
             self._undoes,
             self._leaves,
             self._sets_again,
-            self._scrolls_on,
             self._chooses_another,
             self._comes_round,
             self._was_in_view,
@@ -90,6 +90,13 @@ class _Way:
         rules = [rule for rule in self._rules if not (is_last and rule == self._leaves)]
         if not any(rule(step) for rule in rules if self.kept):  # a rule may have dropped the last one
             self.kept.append(step)
+
+    def tell_scrolling_once(self) -> None:
+        """How far scrolling goes differs from screen to screen; once tells the direction."""
+        for before, step in list(zip(self.kept, self.kept[1:], strict=False)):
+            pages = _is(step, "scrolls") or _pressed(step) in (["pagedown"], ["pageup"])
+            if pages and _same(before, step):
+                self._drop([step], AGAIN)
 
     # Each rule drops what a step makes needless, and says whether the step itself goes as well. There is always a
     # step before it.
@@ -144,11 +151,6 @@ class _Way:
             return self._drop([], AGAIN, step)
         self._drop([earlier, *filter(_clears, between)], OVERWRITTEN)
         return not _said(step) and self._drop([], OVERWRITTEN, step)
-
-    def _scrolls_on(self, step: Step) -> bool:
-        """The same scrolling again: how far it goes differs from screen to screen, once tells the direction."""
-        pages = _is(step, "scrolls") or _pressed(step) in (["pagedown"], ["pageup"])
-        return pages and _same(self.kept[-1], step) and self._drop([], AGAIN, step)
 
     def _chooses_another(self, step: Step) -> bool:
         """Another tab, radio button or option right after one: the first goes, unless the task names it."""
