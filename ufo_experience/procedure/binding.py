@@ -164,9 +164,7 @@ class Binding:
         """Give each value that is not served yet to the text that nothing else explains; the rest is fixed or open."""
         served = _matched(self._unexplained, self._values.unserved)
         self._values.served |= set(served.values())
-        # A value that is the same in both requests is served by whatever served it: it makes no other item needed.
-        changed = [old for old in self._values.unserved if not self._values.is_unchanged(old)]
-        all_are_served = not any(map(_may_be_a_name, changed))
+        unserved = self._values.unserved
         for one in self._unexplained:
             step, fixed = self._steps[one.place], self._is_fixed(one)
             new = self._values.new_of.get(served.get(one, ""), "")
@@ -176,11 +174,18 @@ class Binding:
                 self._steps[one.place] = bound
             elif new and (fixed or one.what != "option"):
                 continue  # the same again
-            elif one in served or not fixed or (one.is_item and not all_are_served):
+            elif one in served or not fixed or (one.is_item and self._is_needed(one, unserved)):
                 # the only one of its name in view is found without the row it stood in
                 alone = step.around is not None and step.around.equals == 1 and not step.ask_first
                 drop = _without if one.what == "within" and alone else _left_open
                 self._steps[one.place] = drop(step, one.what)
+
+    def _is_needed(self, one: _Unexplained, unserved: Sequence[str]) -> bool:
+        """True where a value that nothing serves may stand for a text. One that is the same in both requests makes no
+        other item needed: whatever served it does again. An option is chosen for its own sake.
+        """
+        values = (value for value in unserved if one.what == "option" or not self._values.is_unchanged(value))
+        return any(map(_may_be_a_name, values))
 
     def _is_fixed(self, one: _Unexplained) -> bool:
         """True for what reads like a label of the application's own; what stands in a row never is one."""
@@ -188,7 +193,9 @@ class Binding:
         if agreed.varies or (one.what == "name" and step.role in _ROWS):
             return False
         is_link = one.what == "name" and step.role == "hyperlink" and bool(self._values.all)
-        is_label = _LABEL.fullmatch(one.text) is not None or (self._values.all_stay and _is_title(one.text))
+        is_label = _LABEL.fullmatch(one.text) is not None or (
+            one.what == "name" and self._values.all_stay and _is_title(one.text)
+        )
         return agreed.confirmed or is_link or is_label
 
     def _unless_unasked(self, step: ProcedureStep) -> ProcedureStep:
