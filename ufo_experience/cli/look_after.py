@@ -146,7 +146,7 @@ def verify(
             for problem in problems:
                 console.note(f"{what}: {problem.file}: {problem.message}")
         damaged = bool(found.corrupt) or found.index != "ok"
-        if damaged and not repair:
+        if any(one.code != "E_EDITED" for one in found.corrupt) or found.index != "ok":
             console.note("to set it aside and make the index again: ufo-experience verify --repair")
         number = counted(found.records, "record")
         console.answer(found, f"{number}, {len(found.corrupt)} corrupt, index {found.index}")

@@ -38,7 +38,10 @@ def _problem(path: Path, records: Path, watch: Watch, seen: dict[str, Path]) -> 
         if (other := seen.setdefault(one.id, path)) != path:
             raise DataError(f"the same id as {other}", file=str(path), code="E_CORRUPT")
         if not whole and watch.approved(one.id) != content:
-            said = "not as it was written: edited by hand, or damaged; it counts as observed until approved"
+            said = (
+                "not as it was written: edited by hand, or damaged; it counts as observed, and a repair leaves it alone. "
+                f"Look at it: ufo-experience show {one.id[:8]}, then: ufo-experience approve {one.id[:8]}"
+            )
             raise DataError(said, file=str(path), code="E_EDITED")
     except DataError as error:
         return Problem(file=str(path), code=error.code, message=str(error))

@@ -136,8 +136,8 @@ class Watch:
             _gone(db, _files_in(db, folder), change)
             db.execute("DELETE FROM seen WHERE path = ?", (folder,))
         if known.get(EVENTS) != look.get(EVENTS):
-            self._take_events(db, change)
-            _note_seen(db, EVENTS, look.get(EVENTS, ""))
+            all_read = self._take_events(db, change)
+            _note_seen(db, EVENTS, look.get(EVENTS, "") if all_read else "")  # "": it is told again
 
     def _take_folder(self, db: sqlite3.Connection, folder: str, change: int) -> bool:
         """Read the files of a folder that are new, or others than before. False when one of them cannot be read."""
@@ -172,30 +172,42 @@ class Watch:
 
     # ---- events ----
 
-    def _take_events(self, db: sqlite3.Connection, change: int) -> None:
-        """Read the events that are new; all of them again where the file is not the one that was read before."""
+    def _take_events(self, db: sqlite3.Connection, change: int) -> bool:
+        """Read the events that are new, all again where the file is not the one that was read before.
+
+        False where a line is damaged, of which a warning tells once.
+        """
         mark = db.execute("SELECT value FROM meta WHERE name = 'events'").fetchone()
-        offset, tail = json.loads(mark[0]) if mark else (0, "")
+        offset, tail, *damage = json.loads(mark[0]) if mark else (0, "")
         before, data = bytes.fromhex(tail), b""
         path = self._root / EVENTS
         if path.exists():
             with open_regular(path, _MAX_EVENTS, follow=False) as stream:
                 stream.seek(offset - len(before))
                 if stream.read(len(before)) != before:  # what stood there is another text
-                    offset, before = 0, b""
+                    offset, before, damage = 0, b"", []
                     stream.seek(0)
                 data = stream.read()
         if mark and not before:
             db.execute("UPDATE record SET status = NULL, removed = 0, change = ?", (change,))
         end = data.rfind(b"\n") + 1  # what comes behind is not finished
         for _, event in self.events_in(data[:end]):
-            if isinstance(event, Event):
+            if isinstance(event, Problem):
+                damage = damage or [event.message]
+            else:
                 (said,) = db.execute("SELECT status FROM record WHERE id = ?", (event.id,)).fetchone() or (None,)
                 status = status_of(said).after(event)
                 kept = status.model_dump_json(exclude_defaults=True)
                 db.execute(_SAY, (event.id, kept, status.removed, change))
-        now = json.dumps([offset + end, (before + data[:end])[-_TAIL:].hex()])
+        now = json.dumps([offset + end, (before + data[:end])[-_TAIL:].hex(), *damage])
         db.execute("INSERT OR REPLACE INTO meta VALUES ('events', ?)", (now,))
+        if damage and (EVENTS, damage[0]) not in self._named:
+            self._named.add((EVENTS, damage[0]))
+            told = (
+                "what a line says of a record (trust, verdict, use) is left out, `ufo-experience verify` tells of all"
+            )
+            _log.warning("%s: %s", told, damage[0])
+        return not damage
 
     def event_lines(self) -> bytes:
         """The file of events as it is."""
