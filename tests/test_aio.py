@@ -135,7 +135,7 @@ def test_a_closed_memory_and_a_misspelt_method_are_answered_in_our_words(tmp_pat
 
     async def run():
         async with await AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
-            with pytest.raises(AttributeError, match="it has .*retrieve"):
+            with pytest.raises(AttributeError, match=r"it has .*retrieve"):
                 memory.retreive("Send it")
         with pytest.raises(UsageError, match="the memory is closed"):
             await memory.retrieve("Send it")

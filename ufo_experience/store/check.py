@@ -39,7 +39,7 @@ def _problem(path: Path, records: Path, watch: Watch, seen: dict[str, Path]) -> 
             raise DataError(f"the same id as {other}", file=str(path), code="E_CORRUPT")
         if not whole and watch.approved(one.id) != content:
             said = (
-                "not as it was written: edited by hand, or damaged; it counts as observed, and a repair leaves it alone. "
+                "not as it was written: edited by hand, or damaged; it counts as observed, repaired or not. "
                 f"Look at it: ufo-experience show {one.id[:8]}, then: ufo-experience approve {one.id[:8]}"
             )
             raise DataError(said, file=str(path), code="E_EDITED")
