@@ -253,7 +253,10 @@ class PostgresStore(ExperienceStore):
         return one, content, whole, validate(Status, status, file=file)
 
     def _add_group(self, group: Sequence[Experience]) -> set[str]:
-        rows = [_encoded(one) for one in sorted(group, key=lambda one: one.id)]  # so no two wait in a ring
+        rows = [
+            (one.id, encode(one).decode("utf-8"), one.trust.value, _as_json(Status(usage=one.usage)))
+            for one in sorted(group, key=lambda one: one.id)  # so no two wait in a ring
+        ]
         with self.database.transaction() as connection:
             columns = map(list, zip(*rows, strict=True))
             inserted = set(connection.execute(_INSERT, (self.indexing is not None, *columns)).fetchall())
@@ -293,12 +296,6 @@ class PostgresStore(ExperienceStore):
         if rows:
             connection.cursor().executemany(_NOTE, rows)
         connection.execute(_TICK.encode("ascii"))
-
-
-def _encoded(one: Experience) -> tuple[str, str, str, str]:
-    """The columns of a new record. Raises `DataError` when it is over a limit."""
-    status = "{}" if one.usage == Usage() else _as_json(Status(usage=one.usage))
-    return one.id, encode(one).decode("utf-8"), one.trust.value, status
 
 
 def _as_json(status: Status) -> str:
