@@ -82,19 +82,20 @@ def _code(feature: str) -> int:
 
 
 class HashingEmbedder:
-    """`dim` cells (16 to 65,536, else `UsageError`). Of a text longer than a record may hold the beginning is embedded.
-
-    Its `name` is `hashing`, or `hashing:<dimensions>`; from the second version of the features on it ends in `v2`.
-    """
+    """`dim` cells (16 to 65,536, else `UsageError`). Of a text longer than a record may hold the beginning is embedded."""
 
     def __init__(self, dim: int = DIM) -> None:
         if not MIN_DIM <= dim <= MAX_DIM:
             raise UsageError(f"hashing needs {MIN_DIM} to {MAX_DIM} dimensions, not {dim}")
-        detail = str(dim) if dim != DIM else ""
-        detail += f"v{FEATURES_VERSION}" if FEATURES_VERSION > 1 else ""
-        self.name = f"hashing:{detail}" if detail else "hashing"
         self.dim = dim
         self.spending = Spending()
+
+    @property
+    def name(self) -> str:
+        """`hashing`, or `hashing:<dimensions>`; from the second version of the features on it ends in `v<version>`."""
+        detail = str(self.dim) if self.dim != DIM else ""
+        detail += f"v{FEATURES_VERSION}" if FEATURES_VERSION > 1 else ""
+        return f"hashing:{detail}" if detail else "hashing"
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """Embed `texts`: float32, shape (len(texts), dim), unit rows; queries and documents alike."""
