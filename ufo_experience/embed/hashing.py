@@ -82,7 +82,7 @@ def _code(feature: str) -> int:
 
 
 class HashingEmbedder:
-    """`dim` cells (16 to 65,536, else `UsageError`). Of a text longer than a record may hold the beginning is embedded."""
+    """`dim` cells (16 to 65,536, else `UsageError`). Of a text longer than a record may hold the beginning counts."""
 
     def __init__(self, dim: int = DIM) -> None:
         if not MIN_DIM <= dim <= MAX_DIM:
