@@ -24,7 +24,7 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.acts import Act, Stop
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.matching import check_action
-from ufo_experience.procedure.offer import LOOKED_THROUGH
+from ufo_experience.procedure.screen import read_screen
 from ufo_experience.procedure.steps import Target as Aim
 from ufo_experience.prompt.ahead import ahead_block, choice_block
 from ufo_experience.prompt.builder import PromptBlock
@@ -73,12 +73,10 @@ class Recall:
 
     @property
     def followed(self) -> tuple[str, ...]:
-        """Ids of the ways that were followed in this session."""
         return tuple(dict.fromkeys(guide.procedure.id for guide in self._guides))
 
     @property
     def injected(self) -> tuple[str, ...]:
-        """Ids of everything shown to an agent or followed in this session."""
         return tuple(self._shown | dict.fromkeys(self.followed))
 
     def follow(self, guide: Guide | None, *, replay: bool = False, choices: Sequence[Guide] = ()) -> None:
@@ -124,10 +122,7 @@ class Recall:
             guide = memory.guide(task, hits=found, proven_after=self._config.replay_after)
         replay = guide is not None and guide.procedure.is_beyond_doubt
         guide = guide or memory.guide(task, hits=found)
-        choices: list[Guide] = []
-        if guide is None:
-            wider = memory.retrieve(task, application=application, near=LOOKED_THROUGH)
-            choices = list(memory.choices(task, hits=[*wider, *wider.near]))
+        choices = memory.choices(task, application=application) if guide is None else ()
         self.follow(guide, replay=replay, choices=choices)
 
     def credit(self, success: bool) -> None:
@@ -298,13 +293,10 @@ def as_command(act: Act) -> Command:
 
 def targets(view: Controls | None) -> tuple[Target, ...]:
     """Controls in view as a decision keeps them."""
-
-    def target(one: Mapping[str, Any]) -> Target:
-        name, kind, number, within = (str(one.get(key) or "") for key in ("name", "type", "id", "within"))
-        switches = {key: one[key] for key in ("dialog", "checked") if isinstance(one.get(key), bool)}
-        return Target(name, kind or None, number, within=within, **switches)
-
-    return tuple(map(target, view or ()))
+    return tuple(
+        Target(one.name, one.type or None, str(one.id or ""), within=one.within, dialog=one.dialog, checked=one.checked)
+        for one in read_screen(view or ()).controls
+    )
 
 
 def _key(command: Command) -> tuple[str, str]:
