@@ -15,16 +15,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
-from ufo_experience.errors import ExperienceError
+from ufo_experience.errors import ExperienceError, UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.acts import Act, Stop
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.matching import check_action
-from ufo_experience.procedure.screen import read_screen
+from ufo_experience.procedure.screen import Screen, read_screen
 from ufo_experience.procedure.steps import Target as Aim
 from ufo_experience.prompt.ahead import ahead_block, choice_block
 from ufo_experience.prompt.builder import PromptBlock
@@ -41,8 +41,6 @@ from ufo_experience.session.protocols import (
     Result,
     Target,
 )
-
-Controls = tuple[Mapping[str, Any], ...]
 
 LOOK = "get_controls"
 REPLAYED = "a step of a known way, carried out without asking the agent"
@@ -138,16 +136,18 @@ class Recall:
 
     # ---- followed, step by step
 
-    async def view(self) -> Controls | None:
+    async def view(self) -> Screen | None:
         """Look at the screen; None when the dispatcher cannot tell what is in view, and it is not asked again."""
         if self._blind:
             return None
         command = Command(LOOK, tool_type=DATA_COLLECTION)
         timeout = self._config.recovery.command_timeout
         ((_, result),) = await execute(self._context.command_dispatcher, [command], timeout)
-        seen = result.result if result.ok else None
-        self._blind = not isinstance(seen, (list, tuple)) or not all(isinstance(one, Mapping) for one in seen)
-        return None if self._blind or seen is None else tuple(seen)
+        if result.ok and isinstance(result.result, (list, tuple)):
+            with suppress(UsageError):
+                return read_screen(result.result)
+        self._blind = True
+        return None
 
     async def next(self, application: str) -> Decision | None:
         """The next decision that needs no agent; None: ask it."""
@@ -250,7 +250,7 @@ class Recall:
         """What is marked as hard to take back and answered with all the same has been thought of."""
         self._marked = {_key(as_command(act)) for act in acts if act.confirm}
 
-    def _checked(self, command: Command, view: Controls | None, application: str, *, consent: bool) -> Command | Stop:
+    def _checked(self, command: Command, view: Screen | None, application: str, *, consent: bool) -> Command | Stop:
         """The command with its target on the screen, or why not; without a look only one that names an id."""
         if view is None:
             return Stop("target_missing", "the screen cannot be looked at") if command.is_named_only else command
@@ -291,11 +291,11 @@ def as_command(act: Act) -> Command:
     return Command(act.action, dict(act.parameters), target=target)
 
 
-def targets(view: Controls | None) -> tuple[Target, ...]:
+def targets(view: Screen | None) -> tuple[Target, ...]:
     """Controls in view as a decision keeps them."""
     return tuple(
         Target(one.name, one.type or None, str(one.id or ""), within=one.within, dialog=one.dialog, checked=one.checked)
-        for one in read_screen(view or ()).controls
+        for one in (view.controls if view else ())
     )
 
 
