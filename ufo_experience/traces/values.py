@@ -48,7 +48,6 @@ def as_dict(value: Any) -> Row:
 
 
 def as_list(value: Any) -> list[Any]:
-    """A list as it is, None as an empty one, anything else as its only item."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -79,7 +78,6 @@ def as_int(value: Any) -> int | None:
 
 
 def as_amount(value: Any) -> float | None:
-    """A finite number of at least 0; None for anything else."""
     with suppress(OverflowError):
         if is_number(value) and math.isfinite(value) and value >= 0:
             return float(value)
@@ -124,7 +122,6 @@ class Row(dict[str, Any]):
     """
 
     def key(self, *keys: str) -> str | None:
-        """The first of these keys that has a value."""
         return next((key for key in keys if self.get(key) not in _EMPTY), None)
 
     def has(self, *keys: str) -> bool:
@@ -151,7 +148,6 @@ def parse_literal(text: str) -> Any:
 
 
 def short_object(value: Any) -> dict[str, Any]:
-    """Arguments of an action, cut like `as_text`."""
     found: dict[str, Any] = _short(as_dict(value))
     return found
 
