@@ -82,7 +82,6 @@ class _Talk:
                 yield Row(head=head, task=task, made=made)
 
     def _message(self, item: Row, role: str, time: Any) -> None:
-        """A message of the user or the model: its words, the calls in it, and results of earlier ones."""
         blocks = _blocks(item)
         for block in blocks:
             if block.get("type") == "tool_result":
@@ -131,7 +130,6 @@ class ChatReader(RowsReader):
     wanted = "conversation with a tool call"
 
     def recognises(self, found: Found) -> bool:
-        """True for messages with a role, or items of a known kind, among which a tool is called."""
         return any(_is_talk(item) for item in [item for value in found.values for item in as_list(value)][:60])
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
@@ -160,7 +158,7 @@ class ChatReader(RowsReader):
 
 
 def _is_talk(value: Any) -> bool:
-    """True for an object that calls a tool or holds messages that do, and for a line of a host's session file."""
+    """True for what calls a tool or holds messages that do, and for a line of a host's session file."""
     found = as_dict(value)
     kind, inner = found.get("type"), found.row("payload") or found.row("message") or found
     return (
@@ -172,7 +170,6 @@ def _is_talk(value: Any) -> bool:
 
 
 def _listed(record: Row) -> list[Row]:
-    """The messages or items an object holds."""
     return [Row(item) for key in _LISTS for item in as_list(record.get(key)) if isinstance(item, dict)]
 
 
@@ -199,6 +196,5 @@ def _blocks(item: Row) -> list[Row]:
 
 
 def _words_of(blocks: list[Row]) -> str:
-    """The texts among the parts of a message, thinking included; images left out."""
     words = [block.text(*_TEXT) for block in blocks]
     return as_text("\n".join(word for word in words if word))

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH, Problem
 from ufo_experience.store.files import open_regular
-from ufo_experience.store.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
+from ufo_experience.store.strict_json import Mended, read
 from ufo_experience.traces.values import Row
 
 MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 20, 1 << 26, 1 << 28  # bytes; of a line without its images
@@ -46,12 +46,11 @@ def read_bytes(path: Path, max_bytes: int = MAX_FILE) -> bytes:
 
 
 def read_text(path: Path, max_bytes: int = MAX_FILE) -> str:
-    """A whole file as text without images, undecodable bytes replaced."""
     return read_bytes(path, max_bytes).decode("utf-8", "replace")
 
 
 class _RawLine(NamedTuple):
-    """One line, a long one without images; None when it was too long. `ended` is False without an LF."""
+    """One line, without images if it is long; None when it was too long. `ended` is False without an LF."""
 
     number: int
     data: bytes | None
@@ -96,8 +95,8 @@ def parse_json(data: bytes, notes: Mended | None = None) -> Any:
     """
     try:
         return read(data, levels=MAX_DEPTH + 1, mended={} if notes is None else notes)
-    except StrictJsonError as error:
-        raise DataError(str(error)[:200], code=SYNTAX if error.code == VALUE else error.code) from error
+    except DataError as error:
+        raise DataError(error.reason[:200], code="E_JSON" if error.code == "E_VALUE" else error.code) from error
 
 
 @dataclass
@@ -144,7 +143,6 @@ class JsonLines:
 
 
 def problem(path: Path, code: str, message: str, line: int | None = None) -> Problem:
-    """What could not be used, and where it stands."""
     return Problem(file=str(path), line=line, code=code, message=message)
 
 
@@ -160,10 +158,7 @@ def load_document(path: Path, problems: list[Problem]) -> Any:
 
 
 def records_of(path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, Row]]:
-    """Yield `(line, object)` of a file that holds JSON lines, one object, or a list of objects.
-
-    Raises `DataError` when the file cannot be read; what is no object becomes a problem.
-    """
+    """Yield `(line, object)` of JSON lines, one object, or a list of them; what is none becomes a problem."""
     if path.suffix.casefold() in (".jsonl", ".ndjson") or len(first_values(path)) > 1:
         yield from JsonLines(path, problems=problems)
         return
@@ -185,10 +180,7 @@ def first_text(path: Path) -> str:
 
 
 def first_values(path: Path) -> tuple[Any, ...]:
-    """The first JSON values of a file: those of its first lines, or all of it where it is one document.
-
-    Empty for anything that is not JSON, and for what cannot be opened.
-    """
+    """The first JSON values of a file: of its first lines, or the whole document; empty for other files."""
     values: list[Any] = []
     try:
         for number, line, _ in _raw_lines(path):

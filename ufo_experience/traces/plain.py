@@ -80,7 +80,6 @@ class GenericReader(RowsReader):
         return _is_session(row) or (is_step(row) and row.has(*SESSION))
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
-        """The sessions: an object with its steps, or the lines that belong together; other rows are problems."""
         for _, group in groupby(records_of(path, report.problems), key=_session_of):
             rows = []
             for line, row in group:
@@ -109,7 +108,7 @@ class GenericReader(RowsReader):
 def _add_steps(
     draft: Draft, steps: Iterable[tuple[int | None, Any]], application: Any, is_one: Callable[[Any], bool]
 ) -> list[Problem]:
-    """Add the rows that are steps; the others are the problems it returns."""
+    """Add the rows that are steps; returns the problems of the others."""
     problems = []
     for place, (line, one) in enumerate(steps, start=1):
         if is_one(one):
@@ -212,7 +211,6 @@ class SavedSessionReader(_Document):
 
 
 def _first_action(value: Any) -> Row:
-    """The first of a list of objects, where it names an action."""
     first = as_dict(value[0]) if isinstance(value, list) and value else Row()
     return first if isinstance(first.get("action"), str) else Row()
 
@@ -238,7 +236,6 @@ def unknown_message(found: Found) -> str:
 
 
 def _damage(found: Found) -> str:
-    """The error of a file that is named `.json` and cannot be parsed."""
     try:
         load_document(found.path, []) if found.suffix == ".json" else None
     except DataError as error:
@@ -247,7 +244,7 @@ def _damage(found: Found) -> str:
 
 
 def _example(record: Row) -> str:
-    """A run in the plain format, with the values the file has under other names."""
+    """A run in the plain format, with the values of the file."""
     listed = next((value for value in record.values() if isinstance(value, list) and as_dict((value or [0])[0])), [])
     step = as_dict(listed[0]) if listed else record
     made = {"action": _value(step, "action") or "click", "control": _value(step, "control") or "Save"}

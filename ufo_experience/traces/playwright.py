@@ -134,7 +134,6 @@ def _unquoted(literal: str) -> str:
 
 
 def _located(links: list[_Link]) -> _Located:
-    """The control that the locators of a chain lead to, the innermost last."""
     name, role, around, place = "", "", "", None
     for number, link in enumerate(links, start=1):
         by_role = link.name == "get_by_role"
@@ -196,7 +195,6 @@ class PlaywrightTraceReader(RowsReader):
     untold = "the trace"
 
     def recognises(self, found: Found) -> bool:
-        """True for JSON lines that begin with the options of a browser context."""
         return found.first.get("type") == "context-options"
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
@@ -233,10 +231,7 @@ def _traced(given: Row) -> dict[str, Any]:
 
 
 class PlaywrightMcpReader(RowsReader):
-    """The `session.md` of Playwright MCP (`--save-session`), in both its layouts.
-
-    For each tool call it has a heading, the arguments as JSON, the code that ran, and the page's snapshot after it.
-    """
+    """The `session.md` of Playwright MCP (`--save-session`): calls, their code, and the page's snapshot after each."""
 
     name = "playwright-mcp"
     env = "web"
@@ -282,7 +277,7 @@ def _object(text: str) -> Row:
 
 
 def _snapshot(path: Path, body: str) -> Marks:
-    """The names in the snapshot after a call: written beside the log, or in the log itself."""
+    """The names in the snapshot after a call, beside the log or in it."""
     match = _SNAPSHOT.search(body)
     beside = path.with_name(match["file"]) if match else None
     return marks_of_text(first_text(beside) if beside and beside.is_file() and not beside.is_symlink() else body)

@@ -137,7 +137,6 @@ def _of_selectors(ways: list[str]) -> tuple[str, str]:
 
 
 def _of_locators(ways: list[str]) -> str:
-    """The most telling of several locators of a control."""
     said = next((match["text"] for way in ways if (match := _IN_XPATH.search(way))), "")
     named = (way.partition("=")[2] for kind in _BY_WORDS for way in ways if way.startswith(f"{kind}="))
     return said or next(named, ways[0])

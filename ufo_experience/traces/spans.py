@@ -47,7 +47,6 @@ class SpansReader(RowsReader):
     wanted = "tool call"
 
     def is_row(self, row: Row) -> bool:
-        """True for OTLP JSON, for runs with a `run_type`, and for observations of Langfuse."""
         return (
             bool(row.keys() & {*_OTLP})
             or ("run_type" in row and ("trace_id" in row or "inputs" in row))
@@ -57,7 +56,6 @@ class SpansReader(RowsReader):
         )
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
-        """The spans of each trace in the order of their start."""
         traces: dict[str, list[_Span]] = {}
         for _, record in records_of(path, report.problems):
             for span in map(_span, _spans_of(record)):
@@ -96,7 +94,6 @@ def _spans_of(record: Row) -> Iterator[Row]:
 
 
 def _span(record: Row) -> _Span:
-    """What a span says under our names."""
     listed = record.get("attributes")
     if isinstance(listed, list):
         values = {one.name("key"): one.row("value") for one in as_dicts(listed)}
@@ -123,7 +120,7 @@ def _score(record: Row) -> bool | None:
 
 
 def _task_of(given: Any) -> str:
-    """The words of a root's input: a text, a field that usually holds it, or the first message of the user."""
+    """The words of an input: a text, a field that usually holds it, or the first message of the user."""
     if isinstance(given, str) and given.lstrip().startswith(("[", "{")):
         given = parse_literal(given) or given
     if found := as_dict(given):
