@@ -29,7 +29,7 @@ from ufo_experience.store.selection import RecordFilter
 
 with needs_extra("mcp"):
     from mcp.server import MCPServer
-    from mcp.server.mcpserver import Elicit
+    from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult, Resolve
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError
     from mcp.shared.exceptions import MCPError
     from mcp.types import INVALID_PARAMS, Resource, ToolAnnotations
@@ -218,8 +218,6 @@ def _add_writes(server: MCPServer, memory: ExperienceMemory) -> None:
 
 def _add_approval(server: MCPServer, memory: ExperienceMemory) -> None:
     """Approval asks the person through the client; a client that cannot ask gets an error, and nothing is approved."""
-    from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult, Resolve
-
     seen: dict[str, str] = {}  # id → hash of what the person was shown
 
     def ask(id: str) -> Elicit[Confirm]:

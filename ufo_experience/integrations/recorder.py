@@ -79,7 +79,7 @@ class Recorder:
         self._folder = None if logs is None else Path(logs)
         self._max_tokens = max_tokens
         self._begin("", None)
-        self._is_begun = False
+        self._is_finished = True
 
     def _begin(self, task: str, application: str | None) -> None:
         self.task, self.application = task, application
@@ -87,7 +87,7 @@ class Recorder:
         self.fault: Exception | None = None
         self._shown: list[str] = []
         self._steps: list[dict[str, Any]] = []
-        self._is_begun, self._is_finished = True, False
+        self._is_finished = False
 
     def start(self, task: str, application: str | None = None, *, guide: bool = False) -> Start:
         """Begin a run: what is known of the task. A run that was not finished is left to its log; a warning says so.
@@ -235,19 +235,17 @@ class Recorder:
         return self.memory.remember(self.task, self._steps, success, self.application, judge or "agent", **details)
 
     async def astart(self, task: str, application: str | None = None, *, guide: bool = False) -> Start:
-        """`start` in a thread, for loops that must not wait."""
+        """`start` in a thread, for loops that must not wait; so are `astep` and `afinish`."""
         return await asyncio.to_thread(self.start, task, application, guide=guide)
 
     async def astep(
         self, action: str, target: str = "", parameters: Mapping[str, Any] | None = None, **more: Any
     ) -> None:
-        """`step` in a thread."""
         await asyncio.to_thread(self.step, action, target, parameters, **more)
 
     async def afinish(
         self, success: bool | None = None, judge: JudgedBy | None = None, **more: Any
     ) -> Experience | None:
-        """`finish` in a thread."""
         return await asyncio.to_thread(self.finish, success, judge, **more)
 
     @property
@@ -257,10 +255,8 @@ class Recorder:
         return None if self._folder is None else self._folder / name
 
     def _expect_begun(self) -> None:
-        if not self._is_begun:
-            raise UsageError("no run has begun: recorder.start(task) comes first")
         if self._is_finished:
-            raise UsageError("the run is finished: recorder.start(task) begins another")
+            raise UsageError("the run is finished, or none has begun: recorder.start(task) begins one")
 
     @contextmanager
     def _silently(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH, Problem
 from ufo_experience.store.files import open_regular
-from ufo_experience.store.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
+from ufo_experience.store.strict_json import Mended, read
 from ufo_experience.traces.values import Row
 
 MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 20, 1 << 26, 1 << 28  # bytes; of a line without its images
@@ -90,8 +90,8 @@ def parse_json(data: bytes, notes: Mended | None = None) -> Any:
     """
     try:
         return read(data, levels=MAX_DEPTH + 1, mended={} if notes is None else notes)
-    except StrictJsonError as error:
-        raise DataError(str(error)[:200], code=SYNTAX if error.code == VALUE else error.code) from error
+    except DataError as error:
+        raise DataError(error.reason[:200], code="E_JSON" if error.code == "E_VALUE" else error.code) from error
 
 
 @dataclass
