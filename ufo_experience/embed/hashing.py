@@ -82,11 +82,7 @@ def _code(feature: str) -> int:
 
 
 class HashingEmbedder:
-    """`dim` cells (16 to 65,536). Of a text that is longer than a record may hold, the beginning is embedded.
-
-    Raises:
-        UsageError: `dim` is out of range.
-    """
+    """`dim` cells (16 to 65,536, else `UsageError`). Of a text longer than a record may hold the beginning counts."""
 
     def __init__(self, dim: int = DIM) -> None:
         if not MIN_DIM <= dim <= MAX_DIM:
@@ -120,11 +116,7 @@ class HashingEmbedder:
 
 
 def from_spec(rest: str) -> HashingEmbedder:
-    """Build from nothing, or from `<dimensions>`, as `name` writes them.
-
-    Raises:
-        DataError: the features of another version are asked for.
-    """
+    """Build from nothing, or from `<dimensions>`, as `name` writes them. Raises `DataError` for another version."""
     parts = _SPEC.fullmatch(rest)
     if parts is None:
         raise UsageError(f"hashing takes a number of dimensions, such as hashing:2048, not {rest!r}")

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def open_index(store: ExperienceStore, embedder: Callable[[], Embedder]) -> ExperienceIndex:
-    """The index of a store; a store of another package brings its own as `open_index(embedder)`.
-
-    Raises:
-        UsageError: it has none.
-    """
+    """The index of a store; a store of another package brings its own as `open_index(embedder)`, else `UsageError`."""
     if isinstance(store, FolderStore):
         from ufo_experience.index.sqlite import SqliteIndex
 

@@ -35,10 +35,8 @@ Form = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Change:
-    """A change that was made, with what is needed to take it back.
-
-    `before` are the records as they were, `said` what had been said of them, `after` the ids of new ones. `seen` is
-    id → fingerprint right after the change: what became another since is not overwritten.
+    """A change that was made. To take it back: the records `before`, what had been `said` of them, the ids of new ones
+    (`after`), and id → fingerprint right after the change (`seen`): what became another since is not overwritten.
     """
 
     id: str
@@ -59,9 +57,7 @@ class Actions:
 
     def change(self, verb: str, seen: Mapping[str, str], keep: str = "") -> Change:
         """Approve, quarantine or remove records, say that they worked or failed, or merge them into `keep`: the others
-        are quarantined.
-
-        `seen` is id → fingerprint; `ConflictError` when one was changed meanwhile.
+        are quarantined. `seen` is id → fingerprint; `ConflictError` when one was changed meanwhile.
         """
         if verb not in DONE:
             raise UsageError(f"no such change: {verb!r}")
@@ -88,9 +84,8 @@ class Actions:
         return self._note("edited", before, said, [*now, self._memory.get(new.id)], (new.id,))
 
     def undo(self, change_id: str) -> Change:
-        """Put the records back as they were before a change, and take out what it made.
-
-        Raises `NotFoundError` when it is not known any more, `ConflictError` when one was changed since.
+        """Put the records back as they were before a change, and take out what it made. Raises `NotFoundError` when it
+        is not known any more, `ConflictError` when one was changed since.
         """
         change = self._done.get(change_id)
         if change is None or change.undone:
@@ -154,11 +149,8 @@ class Actions:
 def edited(old: Experience, form: Form) -> Experience:
     """A new record as the form has it: its task, tips and slots, and only the steps that are ticked, as written.
 
-    A field that the form lacks stays as it is.
-
-    Raises:
-        UsageError: task or the name of a control is empty, no step is left, or nothing is different.
-        DataError: a text does not fit; the field is named.
+    A field that the form lacks stays as it is. Raises `UsageError` where something is empty or nothing is different,
+    `DataError` where a text does not fit.
     """
     given = {name: value.strip() for name, value in form}
     if not given.get("task"):
