@@ -25,8 +25,7 @@ from ufo_experience.index.base import Candidate, Filter, IndexReport, Progress, 
 from ufo_experience.request import Request
 from ufo_experience.schema import Experience, Trust, validate
 from ufo_experience.store.base import GROUP, Status
-from ufo_experience.store.postgres import PostgresStore
-from ufo_experience.store.postgres_server import Connection
+from ufo_experience.store.postgres import Connection, PostgresStore
 
 LARGE = 1_000  # rows from which on PostgreSQL's statistics stand for counting
 FRESH_S = 60.0  # how long what is known of all rows of a large store is relied on

@@ -149,14 +149,6 @@ class ExperienceStore(ABC):
         """The store's secret for keyed digests: outside the records and every export, made when first asked for."""
 
     @abstractmethod
-    def ids(self) -> list[str]:
-        """Ids of all live records, sorted."""
-
-    @abstractmethod
-    def removed(self) -> list[str]:
-        """Ids of what was removed and can be restored, sorted."""
-
-    @abstractmethod
     def events(self, id: str | None = None) -> Iterator[Event]:
         """What happened, oldest first: to one record, or to all."""
 
@@ -188,6 +180,10 @@ class ExperienceStore(ABC):
         """Let go of files and connections; what was acknowledged is safe without it."""
 
     @abstractmethod
+    def _ids(self, removed: bool) -> list[str]:
+        """Ids of live or of removed records, sorted."""
+
+    @abstractmethod
     def _rows(self, ids: Iterable[str] | None = None, *, removed: bool = False) -> Iterable[Row]:
         """The rows of live or of removed records, all or those of some ids, by id."""
 
@@ -204,6 +200,14 @@ class ExperienceStore(ABC):
         """Append the events of a live record, with no other writer between; returns the record after them."""
 
     # ---- what follows from it ----
+
+    def ids(self) -> list[str]:
+        """Ids of all live records, sorted."""
+        return self._ids(removed=False)
+
+    def removed(self) -> list[str]:
+        """Ids of what was removed and can be restored, sorted."""
+        return self._ids(removed=True)
 
     def get(self, id: str) -> Experience:
         """The live record with this id, as it is now. Raises `NotFoundError` or `DataError`."""

@@ -17,7 +17,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH
 from ufo_experience.store.files import read_regular
-from ufo_experience.store.strict_json import StrictJsonError, read
+from ufo_experience.store.strict_json import read
 
 MAX_YAML = 16 << 20  # bytes
 MAX_NODES = 500_000
@@ -87,7 +87,7 @@ def _scalar(text: str) -> Any:
         return None
     try:
         value = read(text)
-    except StrictJsonError:
+    except DataError:
         return text
     return text if isinstance(value, (str, list, dict)) else value
 

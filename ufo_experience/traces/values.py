@@ -12,8 +12,9 @@ from datetime import datetime, timezone
 from typing import Any, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
+from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH, MAX_TEXT
-from ufo_experience.store.strict_json import StrictJsonError, read
+from ufo_experience.store.strict_json import read
 
 # One more than a field may hold: what is cut here is seen to be too long, and reported, where the record is built.
 KEEP = MAX_TEXT + 1
@@ -139,7 +140,7 @@ class Row(dict[str, Any]):
 
 def parse_literal(text: str) -> Any:
     """The value of a text that is JSON or a Python literal; None when it is neither. Nothing is run."""
-    with suppress(StrictJsonError):
+    with suppress(DataError):
         return read(text.encode("utf-8", "replace"), levels=MAX_DEPTH + 1, mended={})
     with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return json.loads(json.dumps(ast.literal_eval(text), default=str, allow_nan=False))
