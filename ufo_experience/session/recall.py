@@ -26,8 +26,7 @@ from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.matching import check_action
 from ufo_experience.procedure.screen import Screen, read_screen
 from ufo_experience.procedure.steps import Target as Aim
-from ufo_experience.prompt.ahead import ahead_block, choice_block
-from ufo_experience.prompt.builder import PromptBlock
+from ufo_experience.prompt.builder import PromptBlock, ahead_block, choice_block
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.session.dispatcher import execute
 from ufo_experience.session.parts import SessionConfig
