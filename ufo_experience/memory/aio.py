@@ -70,13 +70,17 @@ class AsyncExperienceMemory:
     ) -> None:
         await self.close()
 
-    async def _run(self, call: Callable[[], T]) -> T:
+    def _expect_open(self) -> None:
         if self._is_closed:
             raise UsageError("the memory is closed: open it again")
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        self._expect_open()
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     async def run(self, task: str, driver: Driver, *, application: str | None = None, **options: Any) -> Execution:
         """Carry out the known way of a task without a model; takes what `ExperienceMemory.arun` does."""
+        self._expect_open()
         return await self.memory.arun(task, driver, application=application, **options)
 
     ingest = _in_thread(ExperienceMemory.ingest)
