@@ -88,6 +88,8 @@ def test_what_may_be_sent_holds_no_marked_value():
         ('Fill the numbers as "No. #" in the column. Finish the work.', 'Fill the numbers as "No. #" in the column'),
         ("To close the books of May, please follow these steps:\n1. Open the ledger", "close the books of May"),
         ("In this task, we want to sort the list:\n1. Click the funnel\n2. Click the button Run", "sort the list:"),
+        ("Reply to Jonas saying we need another week.", "Reply to Jonas saying we need another week"),
+        ("My quarter is over, I want to close the books.", "close the books"),
     ],
 )
 def test_the_clause_that_asks(text, asks):

@@ -124,6 +124,7 @@ _KEEPS_E = frozenset("note here done none come care theme paste plane more".spli
 _SENTENCE_END = re.compile(r"[.!?;](?=\s|$)|[。！？；]|\n|:\s*$")
 _ASKS = re.compile(rf"(?:.{{0,80}},\s*)?(?:{_DATA['asks']})\b", re.IGNORECASE)
 _ASKS_INSIDE = re.compile(rf"(?:^|[\s,])(?:(?:{_DATA['asks']})\s+)+(?:me\s+)?(?:to\s+)?", re.IGNORECASE)
+_WISH = re.compile(r"\s*(?:i|we)\b", re.IGNORECASE)
 _TELLS_ABOUT = re.compile(rf"(?:{_DATA['tells_about']})\b", re.IGNORECASE)
 _FRAME = re.compile(rf"(?:{_DATA['frame']})\b", re.IGNORECASE)
 _BEHIND_THE_ASK = re.compile(_DATA["behind_the_ask"], re.IGNORECASE)
@@ -458,16 +459,24 @@ def _rank(sentence: str, core: str) -> int:
     """How much a sentence looks like the one that asks."""
     if _FRAME.match(core):
         return 1
-    asks = _ASKS.match(sentence)
-    if asks or _ASKS_INSIDE.search(sentence):
+    if _ASKS.match(sentence) or _ask_inside(sentence, 0, len(sentence)):
         return 3
     return 0 if _TELLS_ABOUT.match(sentence) else 2
+
+
+def _ask_inside(text: str, start: int, end: int) -> re.Match[str] | None:
+    """The demand in a sentence. What somebody is to be told is none: "Reply to Jonas saying we need another week"."""
+    for match in _ASKS_INSIDE.finditer(text, start, end):
+        before = text[start : match.start()].strip()
+        if not before or match[0][0] == "," or not _WISH.match(match[0]) or _TELLS_ABOUT.match(before):
+            return match
+    return None
 
 
 def _core_of(text: str, start: int, end: int) -> tuple[int, int]:
     """A sentence without what stands before its demand, its politeness and the frame behind it; where the demand is
     empty ("to close the books, please follow these steps"), what stands before it."""
-    asked = _ASKS_INSIDE.search(text, start, end)
+    asked = _ask_inside(text, start, end)
     if asked and says_something(text[asked.end() : end]):
         start = asked.end()
     elif asked and says_something(text[start : asked.start()]):
