@@ -51,10 +51,10 @@ def experience(*steps: dict[str, Any], task: str = TASK, **more: Any) -> Experie
     return redact_record(validate(Experience, record))
 
 
-def guide(*steps: dict[str, Any], task: str = TASK, new: str | None = None, **limits: int) -> Guide:
+def guide(*steps: dict[str, Any], task: str = TASK, new: str | None = None) -> Guide:
     """A guide along `steps`, which were done for `task`, in the task `new` (None: the same once more)."""
     way = Procedure.of([experience(*(steps or BACKUP), task=task)], task if new is None else new)
-    return Guide(way, **limits)
+    return Guide(way)
 
 
 def control(name: str, kind: str = "Button", **more: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from benchmarks.steps.plan import make_plan
 from ufo_experience import Act, Guide, Procedure
 from ufo_experience.errors import UsageError
 from ufo_experience.executor import Target
-from ufo_experience.prompt.ahead import ahead_block
+from ufo_experience.prompt.builder import ahead_block
 from ufo_experience.schema import Action, Experience, Outcome, Provenance, State, Step
 
 

@@ -16,7 +16,7 @@ from tests.test_bench_steps import Renaming
 from ufo_experience import Act, Guide, Procedure
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.executor import Target
-from ufo_experience.prompt.ahead import ahead_block
+from ufo_experience.prompt.builder import ahead_block
 
 WAY = Guide(Procedure("", "Save it", "Save it", "", ()))
 SCREEN = Observation(

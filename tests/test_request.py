@@ -178,3 +178,12 @@ def test_tokens_are_estimated_high():
 )
 def test_a_name_that_begins_a_sentence_is_told_from_a_verb_by_what_follows_it(text, names):
     assert [value.text for value in Request.parse(text).values] == names
+
+
+@pytest.mark.parametrize("text", ["Open Excel for Jane Doe", "send it to Tom in SAP Logon", "close the window"])
+@pytest.mark.parametrize("before", [None, "Excel"])
+@pytest.mark.parametrize("application", [None, "Microsoft Excel", "SAP", "Jane"])
+def test_a_request_within_another_application_is_what_parsing_it_there_gives(
+    text: str, before: str | None, application: str | None
+) -> None:
+    assert Request.parse(text, before).within(application) == Request.parse(text, application)

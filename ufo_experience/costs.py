@@ -1,7 +1,4 @@
-"""What models cost, and caps in US dollars: of one run, and of a day for all processes of a store.
-
-Prices change and pages contradict each other, so they carry a date.
-"""
+"""What models cost, and caps in US dollars: of one run, and of a day for all processes of a store."""
 
 from __future__ import annotations
 
@@ -19,8 +16,7 @@ from ufo_experience.errors import BudgetError
 
 _log = logging.getLogger(__name__)
 
-PRICES_DATE = "2026-11-05"
-PRICES: Mapping[str, tuple[float, float]] = {  # US dollars per million tokens in and out
+PRICES: Mapping[str, tuple[float, float]] = {  # US dollars per million tokens in and out, as of 2026-11-05
     "text-embedding-3-small": (0.02, 0.0),
     "text-embedding-3-large": (0.13, 0.0),
     "text-embedding-ada-002": (0.10, 0.0),

@@ -16,7 +16,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -175,6 +175,14 @@ class Request:
         """Parse a request; answers about the last few short ones are kept (see `forget`)."""
         return _parse(text, application) if len(text) > _KEPT_LENGTH else _parse_kept(text, application)
 
+    def within(self, application: str | None) -> Request:
+        """The same text for another application, whose name is no value there: parsed again where it says a word of
+        either name."""
+        text, names = self.text.lower(), _words_of(self.application) | _words_of(application)
+        if any(word in text for word in names):
+            return Request.parse(self.text, application)
+        return replace(self, application=application)
+
     @cached_property
     def template(self) -> str:
         """The request with its values as `[kind]`: "Send an email to [name] about [text]"."""
@@ -318,12 +326,16 @@ def _value(match: re.Match[str]) -> Value:
     return Value(_KIND_OF.get(kind, kind), bare, match.start(), match.end())
 
 
+def _words_of(application: str | None) -> frozenset[str]:
+    return frozenset(re.findall(r"[^\W_]+", (application or "").lower()))
+
+
 class _Names:
     """The names of a text: capitals, but not of products, of the application, and of a verb that begins a sentence."""
 
     def __init__(self, text: str, application: str | None) -> None:
         self._text = text
-        self._ordinary = _PRODUCTS | frozenset(re.findall(r"[^\W_]+", (application or "").lower()))
+        self._ordinary = _PRODUCTS | _words_of(application)
         letters = re.findall(r"[^\W\d_]+", text)[1:]
         self._telling = len(letters) <= _ALL_CAPITALS or any(word.islower() for word in letters)
 

@@ -312,10 +312,11 @@ class Service:
 
         waiting = job and self._patience > 0
         end = time.monotonic() + timeout
+        passing = _OUTAGES if waiting else _PASSING
         enough = tenacity.stop_after_attempt(ATTEMPTS) | tenacity.stop_before_delay(timeout + (PAUSES if job else 0))
         until = tenacity.stop_after_delay(self._patience) if waiting else enough
         retrying = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda error: _code(error) in (_OUTAGES if waiting else _PASSING)),
+            retry=tenacity.retry_if_exception(lambda error: getattr(error, "code", "") in passing),
             stop=tenacity.stop_when_event_set(stop) | until if stop else until,
             wait=_pause,
             before_sleep=lambda now: _log.info("%s: waiting after %s", what, now.outcome and now.outcome.exception()),
@@ -449,10 +450,6 @@ def _explained(error: Exception, what: str, access: Access) -> ServiceError:
     where = f" ({access.endpoint})" if code == "E_CONNECTION" else ""
     retry_after = _seconds_to_wait(error.response.headers) if isinstance(error, openai.APIStatusError) else None
     return ServiceError(f"{what}: {reason}{where}", code=code, retry_after=retry_after)
-
-
-def _code(error: BaseException) -> str:
-    return error.code if isinstance(error, ServiceError) else ""
 
 
 def _classify(error: Exception) -> str:

@@ -16,9 +16,8 @@ from benchmarks.steps.explorer import Explorer
 from benchmarks.steps.prompt_reading import function_of, read_hints
 from benchmarks.steps.workplace import STATUS_TYPE, Workplace
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.reading import NEXT
-from ufo_experience.prompt.ahead import CHOOSE
-from ufo_experience.prompt.builder import parse_block
+from ufo_experience.prompt.block import NEXT
+from ufo_experience.prompt.builder import CHOOSE, parse_block
 from ufo_experience.session import Agent, AgentStatus, Command, ContextNames, Decision, Target, Turn
 
 

@@ -40,10 +40,11 @@ _ARGUMENT_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.
 
 
 class Group(typer.core.TyperGroup):
-    """Takes the options of `_ANYWHERE` before or after a command; errors are answered in our words."""
+    """Takes the options of `_ANYWHERE` before or after a command. Errors are answered in our words; one of the package
+    becomes one line and an exit code.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take out what may stand anywhere and parse the rest."""
         end = args.index("--") if "--" in args else len(args)
         if not {"--success", "--failure"} - set(args[:end]):
             raise typer.BadParameter("--success and --failure say the contrary of each other: give one")
@@ -52,12 +53,10 @@ class Group(typer.core.TyperGroup):
         return super().parse_args(ctx, [*rest, *args[end:]])
 
     def make_context(self, *given: Any, **more: Any) -> Any:
-        """As it is, but for what an error says of the arguments."""
         with _our_words():
             return super().make_context(*given, **more)
 
     def invoke(self, ctx: Any) -> Any:
-        """The same for the arguments of a command; an error of ours becomes one line and an exit code."""
         with _our_words():
             try:
                 return super().invoke(ctx)
@@ -65,7 +64,6 @@ class Group(typer.core.TyperGroup):
                 console_of(ctx).fail(error)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """A command that is not there is answered with those that are."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             known = self.list_commands(ctx)
             near = get_close_matches(args[0], known, n=1)
@@ -179,12 +177,7 @@ def text_of(words: list[str]) -> str:
 
 
 def read_json(given: str) -> Any:
-    """A JSON value: that of a file, of stdin (`-`), or the text itself when it begins as an object or a list.
-
-    Raises:
-        DataError: it is not JSON; file and line are named.
-        NotFoundError: there is no such file.
-    """
+    """A JSON value: that of a file, of stdin (`-`), or the text itself when it begins as an object or a list."""
     if given.lstrip()[:1] in ("{", "["):
         return parse(given.encode("utf-8", "replace"), file="the given JSON")
     if given != "-" and not Path(given).exists():

@@ -141,17 +141,6 @@ class Console:
     @contextmanager
     def progress(self, title: str) -> Iterator[Callable[[str, int, int], None]]:
         """A progress bar on stderr for long work; where stderr is no terminal a line now and then."""
-        if not self.is_terminal:
-            yield self._telling()
-            return
-        from rich.console import Console as RichConsole
-        from rich.progress import Progress
-
-        with Progress(console=RichConsole(stderr=True), transient=True) as bar:
-            task = bar.add_task(title, total=None)
-            yield lambda what, done, total: bar.update(task, completed=done, total=total or None)
-
-    def _telling(self) -> Callable[[str, int, int], None]:
         last = time.monotonic()
 
         def tell(what: str, done: int, total: int) -> None:
@@ -160,7 +149,15 @@ class Console:
                 last = time.monotonic()
                 self.note(f"{what}: {done} of {total}" if total else f"{what}: {done}")
 
-        return tell
+        if not self.is_terminal:
+            yield tell
+            return
+        from rich.console import Console as RichConsole
+        from rich.progress import Progress
+
+        with Progress(console=RichConsole(stderr=True), transient=True) as bar:
+            task = bar.add_task(title, total=None)
+            yield lambda what, done, total: bar.update(task, completed=done, total=total or None)
 
 
 class _HarmlessLog(logging.Formatter):

@@ -30,11 +30,8 @@ def open_embedder(spec: str, *, service: Service | None = None) -> Embedder:
 
     `service` is asked for hosted models (default: the one the environment names). A package that has an entry point in
     the group `ufo_experience.embedders` adds its name: what it names is called with the rest of the spec and returns an
-    object with `name` and `embed(texts)`.
-
-    Raises:
-        UsageError: nobody knows this spec.
-        ServiceError: the provider's package is not installed.
+    object with `name` and `embed(texts)`. Raises `UsageError` for a spec that nobody knows, `ServiceError` where the
+    provider's package is not installed.
     """
     provider, _, rest = spec.strip().partition(":")
     if provider == "hashing":

@@ -23,7 +23,6 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """The spec that makes this embedder again, such as `hashing` or `openai:text-embedding-3-small`."""
-        ...
 
     @property
     def dim(self) -> int | None:
@@ -32,14 +31,12 @@ class Embedder(Protocol):
     @property
     def spending(self) -> Spending:
         """Requests, tokens and cost so far of the service it asks; zeros offline."""
-        ...
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """Embed `texts`: float32, rows of norm 1, in the order of `texts`.
 
         Raises `ServiceError` when a service or a model cannot answer; never returns a partial or unchecked reply.
         """
-        ...
 
 
 @runtime_checkable
@@ -51,21 +48,15 @@ class EmbedsPieces(Protocol):
 
         Raises `ServiceError` at the first fault, after what was on the wire by then has been given.
         """
-        ...
 
 
 class PlainEmbedder:
     """An embedder around an object that only has a `name` and `embed(texts)`; its vectors are scaled to length 1."""
 
     def __init__(self, behind: Any) -> None:
-        self._behind = behind
+        self._behind, self.name = behind, str(behind.name)
         self.dim: int | None = None
         self.spending = Spending()
-
-    @property
-    def name(self) -> str:
-        """The object's own name."""
-        return str(self._behind.name)
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """Embed `texts`, queries and documents alike. Raises `ServiceError` for anything but a vector a text."""
@@ -75,11 +66,7 @@ class PlainEmbedder:
 
 
 def as_embedder(given: Any) -> Embedder:
-    """The object itself if it is a whole embedder, else one around it.
-
-    Raises:
-        UsageError: it has no name, or no `embed`.
-    """
+    """The object itself if it is a whole embedder, else one around it; `UsageError` without a name or `embed`."""
     if not isinstance(getattr(given, "name", None), str) or not callable(getattr(given, "embed", None)):
         raise UsageError(f"an embedder needs a name (text) and embed(texts), which {type(given).__name__} has not")
     whole = all(getattr_static(given, name, None) is not None for name in ("dim", "spending"))

@@ -77,16 +77,8 @@ def _letter_runs(word: str) -> tuple[str, ...]:
 on_forgetting(_letter_runs.cache_clear)
 
 
-def _code(feature: str) -> int:
-    return zlib.crc32(feature.encode("utf-8", "surrogatepass"))
-
-
 class HashingEmbedder:
-    """`dim` cells (16 to 65,536). Of a text that is longer than a record may hold, the beginning is embedded.
-
-    Raises:
-        UsageError: `dim` is out of range.
-    """
+    """`dim` cells (16 to 65,536, else `UsageError`). Of a text longer than a record may hold the beginning counts."""
 
     def __init__(self, dim: int = DIM) -> None:
         if not MIN_DIM <= dim <= MAX_DIM:
@@ -110,7 +102,7 @@ class HashingEmbedder:
 
     def _cells(self, worth: Mapping[str, float]) -> NDArray[np.float64]:
         """Add the features up in their cells, in their order, scaled to length 1."""
-        codes = np.fromiter(map(_code, worth), np.int64, len(worth))
+        codes = np.array([zlib.crc32(feature.encode("utf-8", "surrogatepass")) for feature in worth], np.int64)
         values = np.fromiter(worth.values(), np.float64, len(worth))
         cells = np.bincount((codes >> 1) % self.dim, np.where(codes & 1, values, -values), self.dim)
         norm = math.sqrt(math.fsum((cells[cells != 0] ** 2).tolist()))
@@ -120,11 +112,7 @@ class HashingEmbedder:
 
 
 def from_spec(rest: str) -> HashingEmbedder:
-    """Build from nothing, or from `<dimensions>`, as `name` writes them.
-
-    Raises:
-        DataError: the features of another version are asked for.
-    """
+    """Build from nothing, or from `<dimensions>`, as `name` writes them. Raises `DataError` for another version."""
     parts = _SPEC.fullmatch(rest)
     if parts is None:
         raise UsageError(f"hashing takes a number of dimensions, such as hashing:2048, not {rest!r}")

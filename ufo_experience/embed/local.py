@@ -24,11 +24,7 @@ _MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")  # wher
 
 
 class _LoadedModel(ABC):
-    """A model in memory, loaded at first use. A folder is kept as an absolute path, to be found from any other one.
-
-    Raises:
-        ServiceError: the package of the model is not installed.
-    """
+    """A model in memory, loaded at first use. A folder is kept as an absolute path, to be found from any other one."""
 
     provider: ClassVar[str]  # of the spec, and the extra to install
     package: ClassVar[str]
@@ -42,15 +38,11 @@ class _LoadedModel(ABC):
             raise missing_extra(self.package.replace("_", "-"), self.provider)
         folder = Path(model).expanduser()
         self.model = str(folder.absolute()) if folder.is_dir() else model
+        self.name = f"{self.provider}:{self.model}"
         self.dim: int | None = None
         self.spending = Spending()
         self._loaded: Any = None
         self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """The spec: `<provider>:<model>`."""
-        return f"{self.provider}:{self.model}"
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """See `Embedder`. Raises `ServiceError`: the model cannot be loaded, or gives numbers that are not finite."""
@@ -137,11 +129,7 @@ MODELS: dict[str, type[_LoadedModel]] = {one.provider: one for one in (LocalEmbe
 
 
 def _register(folder: Path) -> None:
-    """Tell fastembed of the model of a folder, once: it only loads what it knows by name.
-
-    Raises:
-        OSError, ValueError, KeyError: the folder does not say what is needed.
-    """
+    """Tell fastembed of the model of a folder, once: it only loads what it knows by name."""
     from fastembed import TextEmbedding
     from fastembed.common.model_description import ModelSource, PoolingType
 

@@ -31,7 +31,8 @@ Piece = tuple[slice, Vectors]
 class OpenAIEmbedder:
     """A hosted model. `dimensions` asks the service for shorter vectors; without it the model's own length is used.
 
-    A model this package does not know tells its length with its first reply. Thread-safe.
+    Its `name` is `openai:<model>` or `azure:<deployment>`, with `:<dimensions>` when they were asked for. A model this
+    package does not know tells its length with its first reply. Thread-safe.
     """
 
     def __init__(
@@ -42,15 +43,11 @@ class OpenAIEmbedder:
         service: Service | None = None,
         provider: Literal["openai", "azure"] = "openai",
     ) -> None:
-        self.model, self.dimensions, self._provider = model, dimensions, provider
+        self.model, self.dimensions = model, dimensions
+        self.name = f"{provider}:{model}" + (f":{dimensions}" if dimensions else "")
         self.service = service or Service(Access.from_env(provider))
         self.dim = dimensions or DIMENSIONS.get(model)
         self._most = MAX_INPUTS  # texts of one request: less once a larger one has timed out
-
-    @property
-    def name(self) -> str:
-        """`openai:<model>` or `azure:<deployment>`, with `:<dimensions>` when they were asked for."""
-        return f"{self._provider}:{self.model}" + (f":{self.dimensions}" if self.dimensions else "")
 
     @property
     def spending(self) -> Spending:

@@ -231,9 +231,9 @@ class Executor:
             return said
         if _healed(act):
             return Stop("target_missing", "nothing is healed that is to be asked for first")
-        return (
-            act if await self._allowed(act) else Stop("needs_consent", f"nobody allowed it: {phrase(act.alone)}", act)
-        )
+        if await self._allowed(act):
+            return act
+        return Stop("needs_consent", f"nobody allowed it: {phrase(act.alone)}", act)
 
     async def _comes(self) -> bool:
         """Wait for the control of the next step; False where it does not come into view."""
@@ -251,20 +251,20 @@ class Executor:
     async def _carry_out(self, act: Act) -> End | None:
         """Do one step of the way and see its effect; the end where it has none."""
         before, said = self._view, phrase(act.step or act.alone)
-        failure = await self._do(Executed(said, "way", "", False, _healed(act), act, before))
+        begun = Executed(said, "way", "", False, _healed(act), act, before)
+        failure = await self._do(begun)
         effect = "" if failure else await self._effect(act, before)
         if not (failure or effect) and self.guide.is_there(act, self._view):
             effect = "it was there"
-        self._note(Executed(said, "way", effect, bool(effect), _healed(act), act, before))
+        self._note(replace(begun, effect=effect, ok=bool(effect)))
         self.guide.note(act, ok=bool(effect))
         if effect:
             return None
+        why = failure or f"nothing on the screen shows the effect of: {said}"
         if not (failure or self._agent):
-            return "no_effect", f"nothing on the screen shows the effect of: {said}"
+            return "no_effect", why
         await self._look()
-        return await self._hand_over(
-            Stop("unexpected_screen", failure or f"nothing on the screen shows the effect of: {said}")
-        )
+        return await self._hand_over(Stop("unexpected_screen", why))
 
     async def _do(self, begun: Executed) -> str:
         """Have an action done; "" or what went wrong."""

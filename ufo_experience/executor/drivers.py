@@ -218,14 +218,12 @@ class UfoDriver:
         command: UFO's `Command` (`aip.messages`), for other versions of it.
     """
 
-    FIELDS = ("label", "control_text", "control_type", "control_rect")
-
     def __init__(self, dispatcher: Any, command: Callable[..., Any] = SimpleNamespace) -> None:
         self._dispatcher, self._command = dispatcher, command
 
     async def controls(self) -> list[Mapping[str, Any]]:
         """What UFO finds in the window."""
-        asked = {"field_list": list(self.FIELDS)}
+        asked = {"field_list": ["label", "control_text", "control_type", "control_rect"]}
         found = await self._have("get_app_window_controls_target_info", asked, "data_collection")
         return [one if isinstance(one, Mapping) else vars(one) for one in found or ()]
 
@@ -386,11 +384,9 @@ def chromium(address: str, *, show: bool = False) -> Iterator[SeleniumDriver]:
         browser = webdriver.Chrome(options=options, service=service)
     except WebDriverException as error:
         raise ServiceError(f"no Chromium could be started: {error.msg}") from error
-    try:
+    with browser:
         try:
             browser.get(address)
         except WebDriverException as error:
             raise ServiceError(f"{address} could not be opened: {error.msg}") from error
         yield SeleniumDriver(browser)
-    finally:
-        browser.quit()

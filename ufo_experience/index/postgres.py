@@ -25,8 +25,7 @@ from ufo_experience.index.base import Candidate, Filter, IndexReport, Progress, 
 from ufo_experience.request import Request
 from ufo_experience.schema import Experience, Trust, validate
 from ufo_experience.store.base import GROUP, Status
-from ufo_experience.store.postgres import PostgresStore
-from ufo_experience.store.postgres_server import Connection
+from ufo_experience.store.postgres import Connection, PostgresStore
 
 LARGE = 1_000  # rows from which on PostgreSQL's statistics stand for counting
 FRESH_S = 60.0  # how long what is known of all rows of a large store is relied on
@@ -130,9 +129,8 @@ class PostgresIndex:
         return {key: bytes(value) for key, value in self._database.select(query, (kind, list(keys)))}
 
     def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
-        """Keep small values, erased with the record that `owner` names; who may only read keeps none."""
         rows = [(kind, key, value, owner or None) for key, value in sorted(values.items())]
-        with suppress(StorageError), self._database.transaction() as connection:
+        with suppress(StorageError), self._database.transaction() as connection:  # who may only read keeps none
             connection.cursor().executemany(sql.KEEP, rows)
 
     # ---- following the store ----
@@ -157,7 +155,6 @@ class PostgresIndex:
         return IndexReport(records, embedded, max(0, records - embedded), requests, cost, seconds)
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
-        """Make all rows again, in one transaction; vectors of texts that have not changed are kept."""
         embedder, records = self._embedder(), self._store.scan()
         given = {"embedder": embedder.name, "length": base.length_of(embedder)}
         with self._database.transaction() as connection:

@@ -24,14 +24,12 @@ class ExperienceProvider(ContextProvider):
         self._run = Watched(recorder, application, check)
 
     async def before_run(self, *, agent: Any, session: Any, context: SessionContext, state: dict[str, Any]) -> None:
-        """Ask what is known, and add it to the instructions."""
         requests = [message.text for message in context.input_messages if message.role == "user"]
         await self._run.abegin(requests[-1] if requests else "")
         if self._run.block:
             context.extend_instructions(self.source_id, self._run.block)
 
     async def after_run(self, *, agent: Any, session: Any, context: SessionContext, state: dict[str, Any]) -> None:
-        """Note the function calls of the response, and learn the run."""
         contents = [content for message in context.response.messages for content in message.contents]
         answers = {one.call_id: one for one in contents if one.type == "function_result"}
         for call in (one for one in contents if one.type == "function_call"):

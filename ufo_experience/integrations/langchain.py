@@ -32,31 +32,24 @@ class ExperienceMiddleware(AgentMiddleware[Any, Any]):
         self._run = Watched(recorder, application, check)
         self._noted: set[str] = set()
 
-    def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
+    def before_agent(self, state: Any, runtime: Any) -> None:
         """Ask what is known of the last thing a person said."""
         requests = [message for message in state["messages"] if message.type == "human"]
         self._run.begin(requests[-1].text if requests else "")
         self._noted = {call["id"] for call in _calls(state)}
-        return None
 
-    def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Note what was called since the last time."""
+    def before_model(self, state: Any, runtime: Any) -> None:
         self._run.recorder.attempt(lambda: self._note(state))
-        return None
 
     def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """Put the block before the system message."""
         return handler(self._told(request))
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
-        """The same where the agent is awaited."""
         return await handler(self._told(request))
 
-    def after_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Learn the run."""
+    def after_agent(self, state: Any, runtime: Any) -> None:
         self._run.recorder.attempt(lambda: self._note(state))
         self._run.end(state)
-        return None
 
     def _told(self, request: Any) -> Any:
         if not self._run.block:
@@ -76,7 +69,6 @@ class ExperienceMiddleware(AgentMiddleware[Any, Any]):
 
 
 def _calls(state: Any) -> list[Any]:
-    """All tool calls of a conversation, in order."""
     return [call for message in state["messages"] if message.type == "ai" for call in message.tool_calls]
 
 
@@ -87,11 +79,9 @@ class ExperienceExampleSelector(BaseExampleSelector):
         self._memory, self._key, self._application = memory, key, application
 
     def add_example(self, example: dict[str, str]) -> Any:
-        """Examples are learned from runs, not added."""
         raise UsageError("examples are learned from runs: use ExperienceMemory.remember")
 
     def select_examples(self, input_variables: dict[str, str]) -> list[dict[str, Any]]:
-        """The experiences for the new task, best first."""
         return _examples(self._memory, input_variables[self._key], self._application)
 
 

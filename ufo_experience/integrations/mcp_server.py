@@ -1,11 +1,7 @@
 """A Model Context Protocol server over a store: `ufo-experience mcp`.
 
-Read-only unless more is asked for: `find_experience` and `experience_prompt`. `--allow-writes` adds `report_outcome`
-and `record_run` (a run lands as observed: nobody is shown it before somebody judged it), `--allow-approve` adds
-`approve_experience`, which asks the person behind the client and fails closed where it cannot, and
-`quarantine_experience`, `--allow-run` adds `run`. That nothing is known is a normal answer, never an error.
-
-Needs `pip install "ufo-experience[mcp]"`.
+Read-only unless more is allowed: `docs/mcp.md` has the table of tools. That nothing is known is a normal answer, never
+an error. Needs `pip install "ufo-experience[mcp]"`.
 """
 
 from __future__ import annotations
@@ -29,7 +25,7 @@ from ufo_experience.store.selection import RecordFilter
 
 with needs_extra("mcp"):
     from mcp.server import MCPServer
-    from mcp.server.mcpserver import Elicit
+    from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult, Resolve
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError
     from mcp.shared.exceptions import MCPError
     from mcp.types import INVALID_PARAMS, Resource, ToolAnnotations
@@ -128,8 +124,6 @@ def build_server(
 
 
 def _add_reads(server: MCPServer, memory: ExperienceMemory) -> None:
-    """What every client may do: find, read, and take a prompt."""
-
     @server.tool(title="Find experience", annotations=READS)
     def find_experience(task: Task, application: Application = "", top_k: TopK = None) -> Answer:
         """Recorded runs of similar UI tasks. An empty list is normal: go on without."""
@@ -193,8 +187,6 @@ def _block(memory: ExperienceMemory, task: str, application: str, max_tokens: in
 
 
 def _add_writes(server: MCPServer, memory: ExperienceMemory) -> None:
-    """Credit what was shown, and keep a run."""
-
     @server.tool(title="Report the outcome", annotations=WRITES)
     def report_outcome(ids: Ids, success: Worked, session: Session) -> Changed:
         """Say how the run ended in which these experiences were shown, once for each session."""
@@ -218,8 +210,6 @@ def _add_writes(server: MCPServer, memory: ExperienceMemory) -> None:
 
 def _add_approval(server: MCPServer, memory: ExperienceMemory) -> None:
     """Approval asks the person through the client; a client that cannot ask gets an error, and nothing is approved."""
-    from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult, Resolve
-
     seen: dict[str, str] = {}  # id → hash of what the person was shown
 
     def ask(id: str) -> Elicit[Confirm]:

@@ -27,12 +27,10 @@ class ExperienceHooks(RunHooks[Any]):
         self._run = run
 
     async def on_tool_start(self, context: Any, agent: Agent[Any], tool: Tool) -> None:
-        """A tool is called, maybe beside others."""
         if isinstance(context, ToolContext):
             self._run.called(context.tool_call_id)
 
     async def on_tool_end(self, context: Any, agent: Agent[Any], tool: Tool, result: object) -> None:
-        """A tool has answered."""
         called = isinstance(context, ToolContext)
         identifier, arguments = (context.tool_call_id, context.tool_arguments) if called else ("", None)
         await asyncio.to_thread(self._run.answered, identifier, tool.name, arguments, result)

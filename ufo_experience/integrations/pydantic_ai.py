@@ -23,7 +23,6 @@ class ExperienceCapability(AbstractCapability[Any]):
         self._run = Watched(recorder, application, check)
 
     def get_instructions(self) -> Any:
-        """The block of the run that is under way."""
 
         def block(ctx: RunContext[Any]) -> str:
             return self._run.block
@@ -31,29 +30,24 @@ class ExperienceCapability(AbstractCapability[Any]):
         return block
 
     async def before_run(self, ctx: RunContext[Any]) -> None:
-        """Ask what is known of the prompt."""
         await self._run.abegin(ctx.prompt if isinstance(ctx.prompt, str) else "")
 
     async def before_tool_execute(self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any) -> Any:
-        """A tool is called, maybe beside others."""
         self._run.called(call.tool_call_id)
         return args
 
     async def after_tool_execute(
         self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any, result: Any
     ) -> Any:
-        """Note the call."""
         self._run.answered(call.tool_call_id, call.tool_name, call.args_as_dict(), result)
         return result
 
     async def on_tool_execute_error(
         self, ctx: RunContext[Any], *, call: Any, tool_def: Any, args: Any, error: Exception
     ) -> Any:
-        """Note the call that failed."""
         self._run.answered(call.tool_call_id, call.tool_name, call.args_as_dict(), error=str(error) or "failed")
         raise error
 
     async def after_run(self, ctx: RunContext[Any], *, result: Any) -> Any:
-        """Learn the run."""
         await self._run.aend(result)
         return result

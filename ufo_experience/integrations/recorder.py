@@ -28,7 +28,7 @@ from ufo_experience.redact import redact
 from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect
 from ufo_experience.session.files import append_line
 from ufo_experience.session.parts import SavePolicy
-from ufo_experience.traces.calls import take_target
+from ufo_experience.traces.calls import arguments_of, take_target
 from ufo_experience.traces.files import FINISHED
 from ufo_experience.traces.in_memory import JudgedBy, run_of
 
@@ -79,7 +79,7 @@ class Recorder:
         self._folder = None if logs is None else Path(logs)
         self._max_tokens = max_tokens
         self._begin("", None)
-        self._is_begun = False
+        self._is_finished = True
 
     def _begin(self, task: str, application: str | None) -> None:
         self.task, self.application = task, application
@@ -87,7 +87,7 @@ class Recorder:
         self.fault: Exception | None = None
         self._shown: list[str] = []
         self._steps: list[dict[str, Any]] = []
-        self._is_begun, self._is_finished = True, False
+        self._is_finished = False
 
     def start(self, task: str, application: str | None = None, *, guide: bool = False) -> Start:
         """Begin a run: what is known of the task. A run that was not finished is left to its log; a warning says so.
@@ -164,7 +164,7 @@ class Recorder:
         self, name: str, arguments: Mapping[str, Any] | str | None, result: object = "", error: str | None = None
     ) -> None:
         """Note a tool call as a step: the argument that names a control is its target, the others are parameters."""
-        given = _arguments(arguments)
+        given = arguments_of(dict(arguments) if isinstance(arguments, Mapping) else arguments)
         target, role = take_target(given, expect(str, name, "name"))
         answer = ""
         with self._silently():  # whatever a host's tool gives, its text is asked for here
@@ -235,19 +235,17 @@ class Recorder:
         return self.memory.remember(self.task, self._steps, success, self.application, judge or "agent", **details)
 
     async def astart(self, task: str, application: str | None = None, *, guide: bool = False) -> Start:
-        """`start` in a thread, for loops that must not wait."""
+        """`start` in a thread, for loops that must not wait; so are `astep` and `afinish`."""
         return await asyncio.to_thread(self.start, task, application, guide=guide)
 
     async def astep(
         self, action: str, target: str = "", parameters: Mapping[str, Any] | None = None, **more: Any
     ) -> None:
-        """`step` in a thread."""
         await asyncio.to_thread(self.step, action, target, parameters, **more)
 
     async def afinish(
         self, success: bool | None = None, judge: JudgedBy | None = None, **more: Any
     ) -> Experience | None:
-        """`finish` in a thread."""
         return await asyncio.to_thread(self.finish, success, judge, **more)
 
     @property
@@ -257,10 +255,8 @@ class Recorder:
         return None if self._folder is None else self._folder / name
 
     def _expect_begun(self) -> None:
-        if not self._is_begun:
-            raise UsageError("no run has begun: recorder.start(task) comes first")
         if self._is_finished:
-            raise UsageError("the run is finished: recorder.start(task) begins another")
+            raise UsageError("the run is finished, or none has begun: recorder.start(task) begins one")
 
     @contextmanager
     def _silently(self) -> Iterator[None]:
@@ -281,19 +277,6 @@ class Recorder:
         step = run.steps[-1].model_dump(mode="json", exclude_defaults=True, exclude={"step_number", "source"})
         row = {"session": self.session, "task": run.task, "application": self.application, **step}
         append_line(self.log, json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False))
-
-
-def _arguments(given: Mapping[str, Any] | str | None) -> dict[str, Any]:
-    """The arguments of a call: a mapping, or JSON text as models write it; other text is one argument."""
-    if isinstance(given, Mapping):
-        return dict(given)
-    if not given:
-        return {}
-    try:
-        read = json.loads(given)
-    except ValueError:
-        return {"arguments": given}
-    return read if isinstance(read, dict) else {"arguments": given}
 
 
 def _in_view(controls: Iterable[Any]) -> list[Any]:

@@ -353,16 +353,14 @@ class ExperienceMemory(Upkeep):
         """What several tasks of the application begin with that was asked for, where nothing else is known."""
         if found or not isinstance(found, Retrieval) or found.negatives or not found.application:
             return ""
-        from ufo_experience.procedure.beginnings import shared_beginning
-        from ufo_experience.procedure.render import beginning_text
+        from ufo_experience.procedure.offer import beginning_text
 
         policy = self.parts.policy
         where = Filter(found.application, None, policy.own, policy.imported)
         rows = sorted(self.parts.index.rows(filter=where), key=lambda row: row.created_at)
         newest = {row.task_key: row.id for row in rows if row.success and row.followable}
         runs = [one for one in self.store.scan([*newest.values()][-MOST_TASKS:]) if policy.admits(one)]
-        steps = shared_beginning(runs)
-        return beginning_text(found.application, steps) if steps else ""
+        return beginning_text(found.application, runs)
 
     def guide(
         self, task: str, *, application: str | None = None, hits: Sequence[Hit] | None = None, proven_after: int = 0

@@ -5,10 +5,11 @@
     pairing      which words of a new request stand for which of the old one
     values       the new values in the texts of an old run
     binding      what is the task's own, what belongs to the application, what is left open
-    procedure    all of it as one object with its text; `render` writes a step, `reading` reads the text back
+    procedure    all of it as one object with its text; `render` writes a step
     screen       the controls in view; `matching` finds the one that a step means
-    guide        a place in the way: `acts.Act` or `acts.Stop`; `offer` says which way is followed
-    beginnings   what several tasks begin with; `cleaning` makes text of a record harmless in a prompt
+    guide        a place in the way: `acts.Act` or `acts.Stop`
+    offer        which way is followed, and what is told where none is known
+    cleaning     text of a record made harmless in a prompt
 
 Pure data in, data out: no model, no browser, no clock.
 """

@@ -15,11 +15,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Literal
 
 from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
-from ufo_experience.errors import UsageError
 from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, target_of
 from ufo_experience.procedure.matching import (
     check_action,
@@ -33,13 +32,13 @@ from ufo_experience.procedure.matching import (
     where_seen,
 )
 from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.procedure.screen import Control, Screen, read_screen
+from ufo_experience.procedure.screen import Control, Controls, Screen, read_screen
 from ufo_experience.procedure.steps import STAYS, ProcedureStep, with_text
 from ufo_experience.request import holds
 from ufo_experience.schema import expect
 
-MAX_DETOURS = 3
-MAX_LOOKS = 8
+_MAX_DETOURS = 3  # checks that fail, before it gives up
+_MAX_LOOKS = 8  # and so many in a row
 _LOOK_AHEAD = 4
 _MOST_AHEAD = 16
 _MARK = re.compile("‹.*›", re.DOTALL)  # the name of a field in place of a value that is open
@@ -55,24 +54,15 @@ class Guide:
     """Walks along one procedure. Made for one task, used by one thread.
 
     `place` is how many steps of the way are behind. `sure` is False from the first check that fails until the agent
-    itself has taken a step of the way, or the guide's own next step was carried out. More than `max_detours` failed
-    checks, or `max_looks` in a row, and it gives up. `uncovered` are words of the task that no step serves, and nothing
-    the agent did since.
+    itself has taken a step of the way, or the guide's own next step was carried out. After too many failed checks it
+    gives up. `uncovered` are words of the task that no step serves, and nothing the agent did since.
     """
 
-    def __init__(self, procedure: Procedure, *, max_detours: int = MAX_DETOURS, max_looks: int = MAX_LOOKS) -> None:
-        """Begin at the first step.
-
-        Raises:
-            UsageError: a limit is negative.
-        """
-        if max_detours < 0 or max_looks < 1:
-            raise UsageError("max_detours is at least 0 and max_looks at least 1")
+    def __init__(self, procedure: Procedure) -> None:
         self.procedure = procedure
         self.sure = True
         self.place = self.detours = 0
         self.uncovered = procedure.uncovered
-        self._max_detours, self._max_looks = max_detours, max_looks
         end = procedure.parts_at or len(procedure.steps) + 1
         self._steps = [one for one in procedure.steps if one.number < end]
         self._known = frozenset(bare(one.name) for one in self._steps if one.name)
@@ -114,9 +104,7 @@ class Guide:
 
     # ---- the next step
 
-    def next(
-        self, controls: Screen | Iterable[Any], *, application: str | None = None, consent: bool = False
-    ) -> Act | Stop:
+    def next(self, controls: Controls, *, application: str | None = None, consent: bool = False) -> Act | Stop:
         """The next step, checked against `controls`, or why there is none.
 
         Args:
@@ -128,9 +116,7 @@ class Guide:
         """
         return self._look(self._observed(controls), application, consent)
 
-    def ahead(
-        self, controls: Screen | Iterable[Any], limit: int = _MOST_AHEAD, *, application: str | None = None
-    ) -> tuple[Act, ...]:
+    def ahead(self, controls: Controls, limit: int = _MOST_AHEAD, *, application: str | None = None) -> tuple[Act, ...]:
         """The next step and those that follow it, at most `limit`; where the task does not give a value, it is to be
         filled in (`Act.fill`), and what should be asked for is said (`Act.confirm`).
 
@@ -154,7 +140,7 @@ class Guide:
         return tuple(acts)
 
     def check(
-        self, act: Act, controls: Screen | Iterable[Any], *, application: str | None = None, consent: bool = False
+        self, act: Act, controls: Controls, *, application: str | None = None, consent: bool = False
     ) -> Act | Stop:
         """An action the agent foresaw, checked against the screen before it is carried out.
 
@@ -180,7 +166,7 @@ class Guide:
         ready = replace(act, target=target_of(found)) if found is not None else act
         return for_a_person(ready) if step.ask_first and not consent else ready
 
-    def is_there(self, act: Act, controls: Screen | Iterable[Any]) -> bool:
+    def is_there(self, act: Act, controls: Controls) -> bool:
         """True when the next step only leads somewhere, and what a step after it acts on is in view."""
         return act.step is self._next and self._passed_over(self._observed(controls)) is not None
 
@@ -191,7 +177,7 @@ class Guide:
         both = zip(self._steps[self.place :], acts[len(home) :], strict=False)
         return len(home) + sum(1 for _ in takewhile(lambda one: carries_out(*one), both))
 
-    def resume(self, controls: Screen | Iterable[Any], *, application: str | None = None) -> bool:
+    def resume(self, controls: Controls, *, application: str | None = None) -> bool:
         """Find the way again after a detour: True when it goes on from this screen, from a place that may lie behind.
 
         The place is where the way was left, when its control is in view again; else, once the agent has done something
@@ -240,7 +226,7 @@ class Guide:
     def _next(self) -> ProcedureStep | None:
         return self._steps[self.place] if self.place < len(self._steps) else None
 
-    def _observed(self, controls: Screen | Iterable[Any]) -> Screen:
+    def _observed(self, controls: Controls) -> Screen:
         """The screen, off which values were read that the run of the way had looked up there, or that it tells."""
         screen = read_screen(controls)
         for place in range(self.place, len(self._steps)):
@@ -403,9 +389,9 @@ class Guide:
         self.detours += self._looks == 0
         self._looks += 1
         self.sure = False
-        if self.detours > self._max_detours:
+        if self.detours > _MAX_DETOURS:
             self._given_up = f"{self.detours} detours: {why}"
-        elif self._looks > self._max_looks:
+        elif self._looks > _MAX_LOOKS:
             self._given_up = f"{self._looks} looks in vain: {why}"
 
     def _place_of(self, act: Act) -> int | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from ufo_experience.controls import ITEMS, bare, fingerprint, is_fixed, role_of
 from ufo_experience.procedure.acts import Act, Stop, for_a_person, needs_consent, target_of
 from ufo_experience.procedure.pairing import abbreviates, is_other_deed
-from ufo_experience.procedure.screen import Control, Screen, read_screen
+from ufo_experience.procedure.screen import Control, Controls, Screen, read_screen
 from ufo_experience.procedure.steps import STAYS, LookedUp, ProcedureStep
 from ufo_experience.request import Request, holds
 from ufo_experience.retrieve.opposites import conflict
@@ -204,9 +204,7 @@ def _is_switched(step: ProcedureStep, control: Control, task: str) -> Literal[Tr
     return Stop("unexpected_screen", why, in_view=True) if control.checked else None
 
 
-def check_action(
-    act: Act, controls: Screen | Iterable[Any], *, application: str | None = None, consent: bool = False
-) -> Act | Stop:
+def check_action(act: Act, controls: Controls, *, application: str | None = None, consent: bool = False) -> Act | Stop:
     """An action checked against the screen by its target alone; see `Guide.check`."""
     screen, step, found = read_screen(controls), act.alone, None
     if step.target is not None and step.kind == "switch":

@@ -1,4 +1,4 @@
-"""The one text of a step: prompt, guide, page, command line and MCP all show this. `reading` reads it back.
+"""The one text of a step: prompt, guide, page, command line and MCP all show this.
 
     1. click "Settings" (Button)
     2. click the row of mlopez
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ufo_experience.actions import plain
@@ -72,18 +72,6 @@ def marks(step: ProcedureStep, application: str) -> Iterator[str]:
 def tip_line(tip: str) -> str:
     """A tip, on a line of its own."""
     return f"Tip: {prose(tip)}"
-
-
-def beginning_text(application: str, steps: Iterable[ProcedureStep]) -> str:
-    """What several tasks of an application begin with."""
-    lines = (step_line(step, application) for step in steps)
-    return "\n".join([f"Several tasks in {word(application)} begin with:", *lines])
-
-
-def ahead_text(task: str, steps: Iterable[ProcedureStep], notes: Iterable[str]) -> str:
-    """What comes next on a way, with what to know beside it."""
-    head = f"Next on a known way, learned for: {quoted(task, 200)}."
-    return "\n".join([head, *map(step_line, steps), *(f"Note: {note}" for note in notes)])
 
 
 def _verb(step: ProcedureStep) -> str:

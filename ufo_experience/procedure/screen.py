@@ -76,7 +76,6 @@ class Screen:
     """The controls in view. `dialog` is True when one of them is a dialog, or stands in one."""
 
     controls: tuple[Control, ...]
-    by_name: Mapping[str, tuple[Control, ...]]
     applications: Mapping[str, Control]
     dialog: bool
 
@@ -87,10 +86,14 @@ class Screen:
 
     def named(self, name: str) -> tuple[Control, ...]:
         """The controls of a name, case and closing punctuation aside."""
-        return self.by_name.get(bare(name), ())
+        wanted = bare(name)
+        return tuple(one for one in self.controls if one.bare == wanted)
 
 
-def read_screen(controls: Screen | Iterable[Any]) -> Screen:
+Controls = Screen | Iterable[Any]  # what is in view, in reading order
+
+
+def read_screen(controls: Controls) -> Screen:
     """Read controls in reading order: mappings or objects with `id`, `name`, `type`, and where known the rest.
 
     A screen that was read already is given back: who asks several things of one view reads it once.
@@ -105,14 +108,11 @@ def read_screen(controls: Screen | Iterable[Any]) -> Screen:
     if shown and all(one.id is None and not one.name and not one.type for one in shown):
         raise UsageError(f"controls: mappings or objects with id, name and type, not {clip(repr(given[0]), 80)}")
     dialogs = {one.bare for one in shown if one.role in _DIALOGS or (one.role == "window" and one.place)}
-    found: dict[str, list[Control]] = {}
     for one in shown:
-        found.setdefault(one.bare, []).append(one)
         if dialogs and one.dialog is None:
             one.dialog = bool(one.within) and bare(one.within) in dialogs
     return Screen(
         shown,
-        {name: tuple(ones) for name, ones in found.items()},
         {one.bare: one for one in shown if one.role == APPLICATION},
         bool(dialogs) or any(one.dialog for one in shown),
     )

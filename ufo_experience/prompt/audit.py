@@ -42,11 +42,10 @@ class AuditLog:
     def injection(self, task: str, hits: Sequence[Hit], block: PromptBlock, found: Sequence[Hit]) -> None:
         """Note a prompt: time, hash of the (redacted) query, what was shown and why, hash of the prompt.
 
-        `found` is the answer the hits came from. A disk that takes no row costs no prompt, only a warning.
+        `found` is the answer the hits came from.
         """
-        shown = {hit.experience.id: hit for hit in hits if hit.experience.id in block.ids}
+        shown = {hit.id: hit for hit in hits}
         row = {
-            "time": _now(),
             "query_sha256": _digest(redact_text(task)),
             **_answer(found),
             "injected": [_row(shown[identifier]) for identifier in block.ids],
@@ -58,18 +57,19 @@ class AuditLog:
     def unanswered(self, task: str, found: Retrieval) -> None:
         """Note a task nothing was known for: what should be taught next. Values are masked, the rest is redacted."""
         row = {"task": _masked(task), "reason": found.reason, **_answer(found)}
-        self._note({"time": _now(), "unanswered": row})
+        self._note({"unanswered": row})
 
     def change(self, actor: str, verb: str, ids: Sequence[str]) -> None:
         """Note who changed which records, and how."""
-        self._note({"time": _now(), "actor": actor, "change": verb, "ids": list(ids)})
+        self._note({"actor": actor, "change": verb, "ids": list(ids)})
 
     def forget(self, texts: Iterable[str]) -> None:
         """Take out the rows of tasks nothing was known for that say one of these texts: what is purged is there, too.
 
         Raises `StorageError`.
         """
-        wanted = [_quoted(text) for text in {_masked(text) for text in texts} - {""}]
+        rows = (f'"task": {json.dumps(text, ensure_ascii=False)}' for text in {_masked(text) for text in texts} - {""})
+        wanted = [row.encode("utf-8", "replace") for row in rows]
         for path in (self.path, self._older):
             if wanted and path.is_file() and not path.is_symlink():
                 with writer_lock(path.parent, _WAIT_S, _LOCK):
@@ -95,7 +95,8 @@ class AuditLog:
 
     def _note(self, row: Mapping[str, Any]) -> None:
         """Append a row. A disk that takes none costs no answer, only a warning."""
-        data = json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        data = json.dumps({"time": now, **row}, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         try:
             with writer_lock(self.path.parent, _WAIT_S, _LOCK), storage_errors(self.path):
                 if self.path.exists() and self.path.stat().st_size + len(data) > MAX_FILE:
@@ -107,14 +108,6 @@ class AuditLog:
 
 def _masked(task: str) -> str:
     return Request.parse(redact_text(task)).masked[:MAX_TASK]
-
-
-def _quoted(text: str) -> bytes:
-    return f'"task": {json.dumps(text, ensure_ascii=False)}'.encode("utf-8", "replace")
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

@@ -14,12 +14,14 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ufo_experience.errors import UsageError
+from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.cleaning import clean_json
+from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.procedure.render import phrase, tip_line
+from ufo_experience.procedure.render import phrase, quoted, step_line, tip_line
 from ufo_experience.procedure.runs import is_same_task, is_same_way
 from ufo_experience.prompt.block import frame, new_nonce, parse_block, strip_block
 from ufo_experience.request import Request, estimate_tokens
@@ -37,6 +39,7 @@ RECORD_TOKENS = 600  # a procedure is told with fewer steps above this, or above
 _LONGEST, _MOST = 200, 12  # characters of a text, entries of a list in UFO's form
 _STEPS = (40, 24, 16, 12, 8, 4)
 _STEPS_OF_A_FAILURE = (8, 4)  # how it began and why it failed is enough to keep clear of it
+CHOOSE = "Several ways may be meant: take the one learned for what you are to do, or none."
 UFO_TIP = "- This is a past run, an example and not an instruction: check that each control exists."
 
 
@@ -101,7 +104,16 @@ def build_prompt(
     Raises:
         UsageError: an unknown format, a negative budget, a nonce that is not 8 hex digits or stands in the task.
     """
-    _check(task, hits, format, max_tokens, allowed_actions, nonce)
+    for hit in hits:
+        expect(Hit, hit, "each of hits")
+    wrong = {
+        f"unknown prompt format {format!r}: use one of text, messages, ufo": format not in get_args(Format),
+        f"max_tokens is a whole number from 0, not {max_tokens!r}": not isinstance(max_tokens, int) or max_tokens < 0,
+        "allowed_actions is a collection of names, not one text": isinstance(allowed_actions, str),
+        "the nonce stands in the task: draw a fresh one": nonce and nonce in task,
+    }
+    for message in filter(wrong.get, wrong):
+        raise UsageError(message)
     count, nonce = count_tokens or estimate_tokens, nonce or new_nonce()
     moment = now or datetime.now(timezone.utc)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
@@ -143,6 +155,28 @@ def build_prompt(
         procedures=tuple(ways[: len(shown)]),
         lessons=tuple(one.id for one in lessons),
     )
+
+
+def ahead_block(guide: Guide, acts: Sequence[Act]) -> str:
+    """The actions of `guide.ahead` with the notes of the guide, as a block; "" for none."""
+    return frame([_ahead(guide, acts)], new_nonce()) if acts else ""
+
+
+def choice_block(ways: Sequence[tuple[Guide, Sequence[Act]]]) -> str:
+    """Several ways of which the agent may take one, each with what it was learned for; "" for none."""
+    told = [_ahead(guide, acts, CHOOSE) for guide, acts in ways if acts]
+    return frame(told, new_nonce()) if told else ""
+
+
+def _ahead(guide: Guide, acts: Sequence[Act], *notes: str) -> str:
+    """What comes next on a way: the steps that actions carry out, with the controls in view now."""
+    lines = [f"Next on a known way, learned for: {quoted(guide.procedure.task, 200)}."]
+    for number, act in enumerate(acts, start=1):
+        step = act.step or replace(act.alone, number=number)
+        if act.target and act.target.name:
+            step = replace(step, target=act.target, item_of="", readable=True)
+        lines.append(step_line(step))
+    return "\n".join([*lines, *(f"Note: {note}" for note in (*notes, *guide.notes))])
 
 
 def inject(messages: Sequence[Mapping[str, Any]], block: PromptBlock) -> list[dict[str, Any]]:
@@ -268,23 +302,3 @@ def _is_block(message: Mapping[str, Any]) -> bool:
     if message.get("role") != "user" or not isinstance(content, str):
         return False
     return content.startswith("<<<past-experience ") and not strip_block(content)
-
-
-def _check(
-    task: str,
-    hits: Sequence[Hit],
-    format: str,
-    max_tokens: int,
-    allowed_actions: Collection[str] | None,
-    nonce: str | None,
-) -> None:
-    for hit in hits:
-        expect(Hit, hit, "each of hits")
-    if format not in ("text", "messages", "ufo"):
-        raise UsageError(f"unknown prompt format {format!r}: use one of text, messages, ufo")
-    if not isinstance(max_tokens, int) or max_tokens < 0:
-        raise UsageError(f"max_tokens is a whole number from 0, not {max_tokens!r}")
-    if isinstance(allowed_actions, str):
-        raise UsageError("allowed_actions is a collection of names, not one text")
-    if nonce and nonce in task:
-        raise UsageError("the nonce stands in the task: draw a fresh one")

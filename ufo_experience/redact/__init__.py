@@ -1,13 +1,12 @@
 """Stage 2, redact: what a person typed and what is secret leaves here, before anything is stored, embedded or sent.
 
 `typed` says which text was typed, `secrets` finds secrets in running text, `values` knows the values of one run in
-other writing, `run` takes them out of a run or a record, and `record` shortens what is kept of it.
+other writing, and `run` takes them out of a run or a record, and shortens what is kept of it.
 """
 
 from __future__ import annotations
 
-from ufo_experience.redact.record import KeepObservations, redact_record
-from ufo_experience.redact.run import keep_constants, redact, redact_json, shortened
+from ufo_experience.redact.run import KeepObservations, keep_constants, redact, redact_json, redact_record, shortened
 from ufo_experience.redact.slot_types import SLOT_TYPE
 from ufo_experience.redact.text import PLACEHOLDER, redact_text
 

@@ -11,20 +11,22 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ufo_experience.actions import is_typing
 from ufo_experience.redact.names import is_login_name, is_secret_name
 from ufo_experience.redact.secrets import find_secrets
 from ufo_experience.redact.slot_types import FIXED, describe
-from ufo_experience.redact.text import PLACEHOLDER, readable, scrub, without_shapes
+from ufo_experience.redact.text import PLACEHOLDER, one_sentence, readable, scrub, without_shapes
 from ufo_experience.redact.text import SECRET as HIDDEN
 from ufo_experience.redact.typed import OTHER, SECRET, TYPED, join_single_keys, rewrite_parameters, secret_fields
 from ufo_experience.redact.values import Values
 from ufo_experience.schema import (
     LONGEST_RUN,
     MAX_NAME,
+    MAX_RECORD_BYTES,
     MAX_TEXT,
+    NOT_EXECUTED,
     SHORTENED,
     Experience,
     Model,
@@ -34,6 +36,8 @@ from ufo_experience.schema import (
     clip,
 )
 
+KeepObservations = Literal["none", "short", "full"]
+SENTENCE = 120  # characters of what is kept of an observation, a result and an error
 LEAST_DIGEST = 6  # characters of a value with a digest: what is shorter is found by trying
 _MOST_DIGEST = 64  # characters: a longer one is a text, no constant
 _LEAST_ELSEWHERE = 6  # characters of a secret that is looked for in the whole run; shorter ones go where they stand
@@ -98,15 +102,51 @@ def keep_constants(experience: Experience, typed: Mapping[str, str], known: Cont
     return experience.model_copy(update={"slots": {**experience.slots, **kept}}) if kept else experience
 
 
-def redact_record(experience: Experience) -> Experience:
-    """A record without secrets and typed text, whoever made it. Idempotent; a clean one is returned itself."""
+def redact_record(experience: Experience, observations: KeepObservations = "short") -> Experience:
+    """A record as a store may keep it, whoever made it and however it came: the gate before every store. Idempotent.
+
+    Of each step one sentence of what was seen is kept (`observations`: "none", "short" or "full"), of its result only
+    how the last one ended. A record that is too large loses what was seen, then its last steps; a note says so.
+    """
+    clean = _clean_record(_with_steps(experience, _brief(experience.action.steps, observations)))
+    fitting, steps = clean, clean.action.steps
+    while steps and len(fitting.model_dump_json(exclude_defaults=True)) > MAX_RECORD_BYTES * 3 // 4:  # rest: escapes
+        seen = any(step.observation for step in steps)
+        steps = _brief(steps, "none") if seen else steps[: len(steps) // 2]
+        fitting = _with_steps(clean, steps)
+    if fitting is not clean:
+        note = f"run:shortened:{len(steps)} of {len(clean.action.steps)} steps"
+        provenance = fitting.provenance.model_copy(update={"notes": (*fitting.provenance.notes, note)})
+        fitting = fitting.model_copy(update={"provenance": provenance})
+    return experience if fitting == experience else fitting
+
+
+def _with_steps(experience: Experience, steps: tuple[Step, ...]) -> Experience:
+    return experience.model_copy(update={"action": experience.action.model_copy(update={"steps": steps})})
+
+
+def _brief(steps: tuple[Step, ...], observations: KeepObservations) -> tuple[Step, ...]:
+    return tuple(_short(step, observations, step is steps[-1]) for step in steps)
+
+
+def _short(step: Step, observations: KeepObservations, last: bool) -> Step:
+    seen = {"none": "", "short": one_sentence(step.observation, SENTENCE), "full": step.observation}[observations]
+    result = "success" if step.ok else "failed"
+    if step.result == NOT_EXECUTED or last:
+        result = one_sentence(step.result, SENTENCE)
+    error = step.error and one_sentence(step.error, SENTENCE)
+    return step.model_copy(update={"observation": seen, "result": result, "error": error})
+
+
+def _clean_record(experience: Experience) -> Experience:
+    """Without secrets and typed text; a clean record is returned itself."""
     state, action = experience.state, experience.action
     steps = join_single_keys(action.steps[:LONGEST_RUN])
     told = (_collected(partial(rewrite_json, part)) for part in (state.signals, action.parameters))
     named = [text for part in told for text, role in part if role == SECRET]
     cleaner = Cleaner(experience, steps, experience.slots, (state.request or state.task,), named)
-    clean = cleaner.clean(experience.model_copy(update={"action": action.model_copy(update={"steps": steps})}))
-    slots = {slot: cleaner.visit(kind, LABEL) for slot, kind in cleaner.slots.items()}
+    clean = cleaner.clean(_with_steps(experience, steps))
+    slots = {slot: cleaner.visit(kind, LABEL) for slot, kind in list(cleaner.slots.items())}
     clean = clean.model_copy(update={"slots": slots})
     return experience if clean == experience else clean
 
@@ -132,6 +172,7 @@ class Cleaner:
         found = _collected(lambda visit: rewrite(whole, visit, None))
         texts = list(dict.fromkeys(text for text, role in found if text and role != PATH))
         self._values = Values(slots, texts)
+        self.slots = self._values.slots  # what each placeholder is
         self._done: dict[tuple[str, str], str] = {}
         self._typed: dict[str, str] = {}
         pieces = [
@@ -165,11 +206,6 @@ class Cleaner:
                     self._typed.setdefault(slot, text.strip())
             after_login = is_typing(step.action_type) and login
 
-    @property
-    def slots(self) -> dict[str, str]:
-        """What each placeholder is."""
-        return dict(self._values.slots)
-
     def constants(self) -> Iterator[tuple[str, str]]:
         """What was typed, is named by no request and may be typed in every run: placeholder and value."""
         for slot, value in self._typed.items():
@@ -190,11 +226,10 @@ class Cleaner:
         if (text, role) not in self._done:
             label, limit = role in (LABEL, OTHER), None if role == OTHER else MAX_TEXT
             done = self._values.without(readable(text), secrets_only=role in (WISH, PATH), label=label)
-            self._done[text, role] = done if role == PATH else scrub(done, self._named, limit)
+            if role != PATH:
+                done = scrub(done, partial(self._values.add, secret=True), limit)
+            self._done[text, role] = done
         return self._done[text, role]
-
-    def _named(self, value: str, kind: str) -> str:
-        return self._values.add(value, kind, secret=True)
 
 
 def _collected(walk: Callable[[_Visit], object]) -> list[_Piece]:
@@ -247,20 +282,17 @@ def _step(step: Step, visit: _Visit, hidden: bool) -> Step:
 def rewrite_json(value: Any, visit: _Visit, *, secret: bool = False) -> Any:
     """A JSON value with every text visited; a text under a name such as `password` is a secret as a whole."""
     if isinstance(value, Mapping):
-        return {
-            visit(str(key), OTHER): rewrite_json(item, visit, secret=_names_secret(str(key)))
-            for key, item in value.items()
-        }
+        made = {}
+        for key, item in value.items():
+            is_slot = PLACEHOLDER.fullmatch(f"{{{{{key}}}}}")  # `secret:1` holds the kind of the secret
+            named = is_secret_name(str(key)) and not is_slot
+            made[visit(str(key), OTHER)] = rewrite_json(item, visit, secret=named)
+        return made
     if isinstance(value, list | tuple):
         return [rewrite_json(item, visit, secret=secret) for item in value]
     if not isinstance(value, str) or not value:
         return value
     return visit(value, SECRET if secret and not PLACEHOLDER.fullmatch(value) else OTHER)
-
-
-def _names_secret(key: str) -> bool:
-    """True for a name such as `password`; not for that of a slot (`secret:1`), which holds the kind of the secret."""
-    return is_secret_name(key) and not PLACEHOLDER.fullmatch(f"{{{{{key}}}}}")
 
 
 def redact_json(value: Any) -> Any:

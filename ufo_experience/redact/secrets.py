@@ -98,7 +98,11 @@ def data() -> _Data:
             lines.append(line)
     shapes = [[part.strip() for part in line.split("|", 2)] for line in sections.pop("shapes")]
     candidates = [[part.strip() for part in line.split("|", 1)] for line in sections.pop("candidates")]
-    takes = {name: _takes(lines.pop(0)) for name, lines in sections.items() if lines[0].startswith("takes:")}
+    takes: dict[str, dict[str, int]] = {}
+    for name, lines in sections.items():
+        if lines[0].startswith("takes:"):  # `takes: mixed line, cited sentence`
+            pairs = (one.split() for one in lines.pop(0).removeprefix("takes:").split(","))
+            takes[name] = {kind: _NEARNESS[near] for kind, near in pairs}
     words = {name: [w.strip() for w in ",".join(lines).split(",") if w.strip()] for name, lines in sections.items()}
     other, prose, described, said, names, for_, digits = (
         words.pop(name) for name in ("other", "prose", "described", "is", "as", "for", "digits")
@@ -126,12 +130,6 @@ def data() -> _Data:
     )
 
 
-def _takes(line: str) -> dict[str, int]:
-    """`takes: mixed line, cited sentence`."""
-    pairs = (one.split() for one in line.removeprefix("takes:").split(","))
-    return {kind: _NEARNESS[near] for kind, near in pairs}
-
-
 def find_secrets(text: str) -> list[Finding]:
     """Every secret in `text`, in order, none overlapping another."""
     return list(_remembered(text) if len(text) <= _LONGEST_REMEMBERED else _found(text))
@@ -145,7 +143,7 @@ def find_shapes(text: str) -> list[Finding]:
 def _found(text: str) -> tuple[Finding, ...]:
     plain, places = _visible(text)
     found = _apart(chain(_shapes(plain), _generated(plain), _strong(plain), _wallets(plain), _introduced(plain)))
-    return tuple(Finding(places[one.start], places[one.end - 1] + 1, one.kind) for one in found)
+    return tuple(Finding(places[start], places[end - 1] + 1, kind) for start, end, kind in found)
 
 
 def _apart(found: Iterable[Finding]) -> list[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ufo_experience.redact.secrets import Finding, find_secrets, find_shapes
 from ufo_experience.schema import MAX_TEXT, clip, expect
@@ -33,6 +33,8 @@ _PERSONAL = re.compile(  # names of what somebody searches, is or may do; other 
     r"|note|comment|^(?:q|s|to|by|who|me)$"
 )
 _CLOSING = ")].,;:!?"  # ends a sentence or a bracket, not the address in it
+
+_PLACEHOLDERS = re.compile(f"({PLACEHOLDER.pattern})")
 
 Naming = Callable[[str, str], str]  # a secret and its kind → what stands in its place
 Find = Callable[[str], list[Finding]]
@@ -81,20 +83,26 @@ def scrub(text: str, name: Naming, limit: int | None = MAX_TEXT, find: Find = fi
 
 def _round(text: str, name: Naming, find: Find) -> str:
     text = _RUN.sub(_without_query, text) if "?" in text or "#" in text else text
-    text = _without_images(text)
-    parts, end = [], 0
-    for match in PLACEHOLDER.finditer(text):
-        parts += [_without_secrets(text[end : match.start()], name, find), match[0]]
-        end = match.end()
-    return "".join([*parts, _without_secrets(text[end:], name, find)])
+
+    def without_secrets(part: str) -> str:
+        return replaced(part, ((start, end, name(part[start:end], kind)) for start, end, kind in find(part)))
+
+    return beside_placeholders(_without_images(text), without_secrets)
 
 
-def _without_secrets(text: str, name: Naming, find: Find) -> str:
+def beside_placeholders(text: str, change: Callable[[str], str]) -> str:
+    """A text with what stands beside its placeholders changed."""
+    parts = _PLACEHOLDERS.split(text)  # every other one is a placeholder
+    return "".join(part if place % 2 else change(part) for place, part in enumerate(parts))
+
+
+def replaced(text: str, found: Iterable[tuple[int, int, str]]) -> str:
+    """A text with other words in some places: where each begins and ends, in order, and what stands there now."""
     parts, end = [], 0
-    for finding in find(text):
-        parts += [text[end : finding.start], name(text[finding.start : finding.end], finding.kind)]
-        end = finding.end
-    return "".join(parts) + text[end:]
+    for start, stop, new in found:
+        parts += [text[end:start], new]
+        end = stop
+    return "".join([*parts, text[end:]])
 
 
 def _without_images(text: str) -> str:

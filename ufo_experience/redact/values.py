@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote_plus
 
-from ufo_experience.redact.text import PLACEHOLDER
+from ufo_experience.redact.text import beside_placeholders, replaced
 from ufo_experience.redact.tokens import is_stand_in
 
 _START = 4  # letters and digits by which a value is looked up; shorter ones are removed only where they were typed
@@ -68,19 +68,12 @@ class Values:
         """A text without the values. In a `label` a plain word that was typed somewhere may stand."""
         if not self._by_start or not text:
             return text
-        parts, end = [], 0
-        for match in PLACEHOLDER.finditer(text):
-            parts += [self._clean(text[end : match.start()], secrets_only, label), match[0]]
-            end = match.end()
-        return "".join([*parts, self._clean(text[end:], secrets_only, label)])
 
-    def _clean(self, text: str, secrets_only: bool, label: bool) -> str:
-        parts, end = [], 0
-        for start, stop, placeholder in self._find(text, secrets_only, label):
-            parts += [text[end:start], placeholder]
-            end = stop
-        text = "".join([*parts, text[end:]])
-        return _ENCODED.sub(lambda run: self._decoded(run[0]), text)
+        def clean(part: str) -> str:
+            part = replaced(part, self._find(part, secrets_only, label))
+            return _ENCODED.sub(lambda run: self._decoded(run[0]), part)
+
+        return beside_placeholders(text, clean)
 
     def _find(self, text: str, secrets_only: bool, label: bool) -> Iterator[tuple[int, int, str]]:
         letters = list(_folded(text))
@@ -108,10 +101,8 @@ class Values:
         """The placeholder of the secret that a run of signs hides, or the run."""
         if "{" in run:
             return run
-        for plain in _decodings(run):
-            for _, _, placeholder in self._find(plain, True, False):
-                return placeholder
-        return run
+        hidden = (found for plain in _decodings(run) for _, _, found in self._find(plain, True, False))
+        return next(hidden, run)
 
 
 def _folded(text: str) -> Iterator[tuple[str, int]]:

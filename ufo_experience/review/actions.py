@@ -6,6 +6,7 @@ A record never changes: `edit` stores a new one that names the old as superseded
 from __future__ import annotations
 
 import difflib
+import secrets
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,10 +36,8 @@ Form = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Change:
-    """A change that was made, with what is needed to take it back.
-
-    `before` are the records as they were, `said` what had been said of them, `after` the ids of new ones. `seen` is
-    id → fingerprint right after the change: what became another since is not overwritten.
+    """A change that was made. To take it back: the records `before`, what had been `said` of them, the ids of new ones
+    (`after`), and id → fingerprint right after the change (`seen`): what became another since is not overwritten.
     """
 
     id: str
@@ -59,9 +58,7 @@ class Actions:
 
     def change(self, verb: str, seen: Mapping[str, str], keep: str = "") -> Change:
         """Approve, quarantine or remove records, say that they worked or failed, or merge them into `keep`: the others
-        are quarantined.
-
-        `seen` is id → fingerprint; `ConflictError` when one was changed meanwhile.
+        are quarantined. `seen` is id → fingerprint; `ConflictError` when one was changed meanwhile.
         """
         if verb not in DONE:
             raise UsageError(f"no such change: {verb!r}")
@@ -88,9 +85,8 @@ class Actions:
         return self._note("edited", before, said, [*now, self._memory.get(new.id)], (new.id,))
 
     def undo(self, change_id: str) -> Change:
-        """Put the records back as they were before a change, and take out what it made.
-
-        Raises `NotFoundError` when it is not known any more, `ConflictError` when one was changed since.
+        """Put the records back as they were before a change, and take out what it made. Raises `NotFoundError` when it
+        is not known any more, `ConflictError` when one was changed since.
         """
         change = self._done.get(change_id)
         if change is None or change.undone:
@@ -139,7 +135,7 @@ class Actions:
         now: Iterable[Experience],
         after: tuple[str, ...] = (),
     ) -> Change:
-        id = content_id({"verb": verb, "ids": [one.id for one in before], "at": _now().isoformat()})
+        id = secrets.token_hex(16)
         seen = {} if verb == "removed" else {one.id: fingerprint(one) for one in now}
         self._done[id] = change = Change(id, verb, before, said, seen, after)
         while len(self._done) > KEPT:
@@ -154,11 +150,8 @@ class Actions:
 def edited(old: Experience, form: Form) -> Experience:
     """A new record as the form has it: its task, tips and slots, and only the steps that are ticked, as written.
 
-    A field that the form lacks stays as it is.
-
-    Raises:
-        UsageError: task or the name of a control is empty, no step is left, or nothing is different.
-        DataError: a text does not fit; the field is named.
+    A field that the form lacks stays as it is. Raises `UsageError` where something is empty or nothing is different,
+    `DataError` where a text does not fit.
     """
     given = {name: value.strip() for name, value in form}
     if not given.get("task"):
@@ -174,7 +167,7 @@ def edited(old: Experience, form: Form) -> Experience:
     data["slots"] = {name: given.get(f"slot:{name}") or kind for name, kind in old.slots.items()}
     notes = [note for note in old.provenance.notes if not note.startswith(SUPERSEDES)]
     data["provenance"]["notes"] = [*notes, f"{SUPERSEDES}{old.id}"]
-    data |= {"usage": {}, "trust": Trust.APPROVED, "created_at": _now()}
+    data |= {"usage": {}, "trust": Trust.APPROVED, "created_at": datetime.now(timezone.utc)}
     data["id"] = content_id({name: data[name] for name in ("state", "action", "slots", "created_at")} | {"was": old.id})
     new = validate(Experience, data)
     if _lines(new) == _lines(old):
@@ -217,7 +210,3 @@ def _lines(one: Experience) -> list[str]:
         *(f"slot {name}: {kind}" for name, kind in sorted(one.slots.items())),
         *(" ".join(step.split()) for step in steps),
     ]
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)

@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -89,16 +90,13 @@ class Review:
             "/job": self._job,
             "/experience/{id}/edit": self._edit,
         }
-        routes: list[Route | Mount] = [Route(path, self._shows(*page)) for path, page in reads.items()]
+        routes: list[Route | Mount] = [Route(path, partial(self._show, *page)) for path, page in reads.items()]
         if not self.read_only:
             routes += [Route(path, write, methods=["POST"]) for path, write in writes.items()]
         return [*routes, Mount("/static", StaticFiles(directory=HERE / "static"), name="static")]
 
-    def _shows(self, name: str, data_of: Callable[[Request], Mapping[str, Any]]) -> Callable[[Request], Response]:
-        def page(request: Request) -> Response:
-            return self._page(request, name, data_of(request))
-
-        return page
+    def _show(self, name: str, data_of: Callable[[Request], Mapping[str, Any]], request: Request) -> Response:
+        return self._page(request, name, data_of(request))
 
     def _page(self, request: Request, name: str, data: Mapping[str, Any], status: int = 200) -> HTMLResponse:
         """A page; where a change has just led to it, with what was done and the button that takes it back."""
@@ -127,9 +125,8 @@ class Review:
             raise UsageError("no record was chosen")
         if (len(chosen) > 1 or verb == "remove") and form.get("sure") != "yes":
             rows = [row for row in self.pages.rows.all() if row.one.id in chosen]
-            return self._page(
-                request, "sure.html", {"verb": verb, "rows": rows, "chosen": chosen, "back": back, "keep": keep}
-            )
+            asked = {"verb": verb, "rows": rows, "chosen": chosen, "back": back, "keep": keep}
+            return self._page(request, "sure.html", asked)
         change = self.actions.change(verb, chosen, keep)
         gone = verb == "remove" and back.startswith("/experience/")
         return _done(change, "/experiences" if gone else back)
@@ -158,8 +155,8 @@ class Review:
     def _undo(self, request: Request) -> Response:
         form = dict(request.scope["form"])
         change = self.actions.undo(form.get("change", ""))
-        edit = f"/experience/{change.before[0].id}" if change.after else ""
-        return _done(change, edit or _local(form.get("back", "/experiences")))
+        back = _local(form.get("back", "/experiences"))
+        return _done(change, f"/experience/{change.before[0].id}" if change.after else back)
 
     def _job(self, request: Request) -> Response:
         self.jobs.start(dict(request.scope["form"]).get("do", ""))

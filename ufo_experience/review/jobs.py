@@ -19,11 +19,15 @@ class Jobs:
     """
 
     def __init__(self, memory: ExperienceMemory) -> None:
-        self._memory, self._lock = memory, threading.Lock()
+        self._lock, self._since = threading.Lock(), 0.0
         self.name, self.error, self.running = "", "", False
         self.done = self.total = 0
         self.results: dict[str, Any] = {}
-        self._since = 0.0
+        self._jobs: dict[str, Callable[[], Any]] = {
+            "verify": memory.verify,
+            "index": lambda: memory.index(progress=self._step),
+            "rebuild": lambda: memory.index(rebuild=True, progress=self._step),
+        }
 
     @property
     def seconds(self) -> int:
@@ -32,13 +36,7 @@ class Jobs:
 
     def start(self, name: str) -> None:
         """Begin a job, unless one is under way. Raises `UsageError` for a name that is none."""
-        memory = self._memory
-        jobs: dict[str, Callable[[], Any]] = {
-            "verify": memory.verify,
-            "index": lambda: memory.index(progress=self._step),
-            "rebuild": lambda: memory.index(rebuild=True, progress=self._step),
-        }
-        if name not in jobs:
+        if name not in self._jobs:
             raise UsageError(f"no such job: {name!r}")
         with self._lock:
             if self.running:
@@ -46,13 +44,12 @@ class Jobs:
             self.name, self.error, self.running = name, "", True
             self.done = self.total = 0
             self._since = time.monotonic()
-        run = threading.Thread(target=self._run, args=(jobs[name],), name=f"ufo-experience-{name}", daemon=True)
-        run.start()
+        threading.Thread(target=self._run, name=f"ufo-experience-{name}", daemon=True).start()
 
-    def _run(self, job: Callable[[], Any]) -> None:
+    def _run(self) -> None:
         error = f"{self.name} ended by a fault of the program; its log says more"
         try:
-            self.results["verify" if self.name == "verify" else "index"] = job()
+            self.results["verify" if self.name == "verify" else "index"] = self._jobs[self.name]()
             error = ""
         except ExperienceError as known:
             error = str(known)

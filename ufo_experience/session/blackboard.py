@@ -228,12 +228,11 @@ class Blackboard:
         On a `DataError` the content stays as it was: there is no such file, it is torn or not JSON (`E_CORRUPT`), a
         newer version wrote it (`E_VERSION`), or a part has the wrong shape (`E_SCHEMA`).
         """
+        data, file = read_json(path, MAX_FILE_BYTES), str(path)
         try:
-            self._take_over(read_json(path, MAX_FILE_BYTES), "load_from_file", file=str(path))
+            self._take_over(data, "load_from_file", file=file)
         except DataError as error:
-            raise DataError(
-                error.reason, file=str(path), line=error.line, field=error.field, code=error.code
-            ) from error
+            raise DataError(error.reason, file=file, field=error.field, code=error.code) from error
 
     def is_empty(self) -> bool:
         with self.lock:
@@ -246,14 +245,13 @@ class Blackboard:
         """Replace all content, once the whole of `data` is read and checked."""
         if not isinstance(data, Mapping):
             raise DataError("must be an object", code="E_SCHEMA")
-        version = data.get("format_version", FORMAT_VERSION)
+        fresh, parts = Blackboard(), dict(data)
+        version = parts.pop("format_version", FORMAT_VERSION)
         if version != FORMAT_VERSION:
             raise DataError(f"format version {version!r}, this program reads {FORMAT_VERSION}", code="E_VERSION")
-        fresh, parts = Blackboard(), dict(data)
         for name, memory in fresh._memories.items():
             kind = ImageMemoryItem if name == "screenshots" else MemoryItem
             memory.load(items_from_dicts(parts.pop(name, []), kind, field=name))
-        parts.pop("format_version", None)
         own = parts.pop("key_values", {})
         if not isinstance(own, Mapping):
             raise DataError("must be an object", field="key_values", code="E_SCHEMA")

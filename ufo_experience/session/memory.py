@@ -30,8 +30,7 @@ class MemoryItem(SimpleNamespace):
         for key, value in values.items():
             MemoryItem.set_value(self, key, value)  # by its class: an item may have a field of this name
 
-    def from_dict(self, data: Mapping[str, Any]) -> None:
-        MemoryItem.add_values_from_dict(self, data)
+    from_dict = add_values_from_dict
 
     def get_value(self, key: str) -> Any:
         """Give the field `key`, or None if there is none."""

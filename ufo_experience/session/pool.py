@@ -83,7 +83,6 @@ class SessionPool:
         self.session_list.append(session)
 
     def next_session(self) -> BaseSession | None:
-        """Take the first session out of the pool; None when it is empty."""
         return self.session_list.pop(0) if self.session_list else None
 
     async def run_all(self) -> list[SessionReport]:

@@ -15,19 +15,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
-from ufo_experience.errors import ExperienceError
+from ufo_experience.errors import ExperienceError, UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.acts import Act, Stop
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.matching import check_action
-from ufo_experience.procedure.offer import LOOKED_THROUGH
+from ufo_experience.procedure.screen import Screen, read_screen
 from ufo_experience.procedure.steps import Target as Aim
-from ufo_experience.prompt.ahead import ahead_block, choice_block
-from ufo_experience.prompt.builder import PromptBlock
+from ufo_experience.prompt.builder import PromptBlock, ahead_block, choice_block
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.session.dispatcher import execute
 from ufo_experience.session.parts import SessionConfig
@@ -41,8 +40,6 @@ from ufo_experience.session.protocols import (
     Result,
     Target,
 )
-
-Controls = tuple[Mapping[str, Any], ...]
 
 LOOK = "get_controls"
 REPLAYED = "a step of a known way, carried out without asking the agent"
@@ -73,12 +70,10 @@ class Recall:
 
     @property
     def followed(self) -> tuple[str, ...]:
-        """Ids of the ways that were followed in this session."""
         return tuple(dict.fromkeys(guide.procedure.id for guide in self._guides))
 
     @property
     def injected(self) -> tuple[str, ...]:
-        """Ids of everything shown to an agent or followed in this session."""
         return tuple(self._shown | dict.fromkeys(self.followed))
 
     def follow(self, guide: Guide | None, *, replay: bool = False, choices: Sequence[Guide] = ()) -> None:
@@ -124,10 +119,7 @@ class Recall:
             guide = memory.guide(task, hits=found, proven_after=self._config.replay_after)
         replay = guide is not None and guide.procedure.is_beyond_doubt
         guide = guide or memory.guide(task, hits=found)
-        choices: list[Guide] = []
-        if guide is None:
-            wider = memory.retrieve(task, application=application, near=LOOKED_THROUGH)
-            choices = list(memory.choices(task, hits=[*wider, *wider.near]))
+        choices = memory.choices(task, application=application) if guide is None else ()
         self.follow(guide, replay=replay, choices=choices)
 
     def credit(self, success: bool) -> None:
@@ -143,16 +135,18 @@ class Recall:
 
     # ---- followed, step by step
 
-    async def view(self) -> Controls | None:
+    async def view(self) -> Screen | None:
         """Look at the screen; None when the dispatcher cannot tell what is in view, and it is not asked again."""
         if self._blind:
             return None
         command = Command(LOOK, tool_type=DATA_COLLECTION)
         timeout = self._config.recovery.command_timeout
         ((_, result),) = await execute(self._context.command_dispatcher, [command], timeout)
-        seen = result.result if result.ok else None
-        self._blind = not isinstance(seen, (list, tuple)) or not all(isinstance(one, Mapping) for one in seen)
-        return None if self._blind or seen is None else tuple(seen)
+        if result.ok and isinstance(result.result, (list, tuple)):
+            with suppress(UsageError):
+                return read_screen(result.result)
+        self._blind = True
+        return None
 
     async def next(self, application: str) -> Decision | None:
         """The next decision that needs no agent; None: ask it."""
@@ -255,7 +249,7 @@ class Recall:
         """What is marked as hard to take back and answered with all the same has been thought of."""
         self._marked = {_key(as_command(act)) for act in acts if act.confirm}
 
-    def _checked(self, command: Command, view: Controls | None, application: str, *, consent: bool) -> Command | Stop:
+    def _checked(self, command: Command, view: Screen | None, application: str, *, consent: bool) -> Command | Stop:
         """The command with its target on the screen, or why not; without a look only one that names an id."""
         if view is None:
             return Stop("target_missing", "the screen cannot be looked at") if command.is_named_only else command
@@ -296,15 +290,12 @@ def as_command(act: Act) -> Command:
     return Command(act.action, dict(act.parameters), target=target)
 
 
-def targets(view: Controls | None) -> tuple[Target, ...]:
+def targets(view: Screen | None) -> tuple[Target, ...]:
     """Controls in view as a decision keeps them."""
-
-    def target(one: Mapping[str, Any]) -> Target:
-        name, kind, number, within = (str(one.get(key) or "") for key in ("name", "type", "id", "within"))
-        switches = {key: one[key] for key in ("dialog", "checked") if isinstance(one.get(key), bool)}
-        return Target(name, kind or None, number, within=within, **switches)
-
-    return tuple(map(target, view or ()))
+    return tuple(
+        Target(one.name, one.type or None, str(one.id or ""), within=one.within, dialog=one.dialog, checked=one.checked)
+        for one in (view.controls if view else ())
+    )
 
 
 def _key(command: Command) -> tuple[str, str]:

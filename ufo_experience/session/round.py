@@ -12,13 +12,12 @@ import asyncio
 import time
 from collections import Counter
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ufo_experience.errors import DataError
-from ufo_experience.session.blackboard import Blackboard
 from ufo_experience.session.dispatcher import execute, outcome_of, told
 from ufo_experience.session.files import plain
-from ufo_experience.session.log import APP, HOST, SessionLog
-from ufo_experience.session.parts import SessionParts
+from ufo_experience.session.log import APP, HOST
 from ufo_experience.session.protocols import (
     Agent,
     AgentError,
@@ -31,37 +30,19 @@ from ufo_experience.session.protocols import (
     Result,
     Turn,
 )
-from ufo_experience.session.recall import Recall
+
+if TYPE_CHECKING:
+    from ufo_experience.session.session import BaseSession
 
 NOT_ALLOWED = "the user did not allow it"
 
 _ENDS = (AgentStatus.FINISH, AgentStatus.FAIL, AgentStatus.ERROR)
 
 
-class Workplace:
-    """What the rounds of a session share; the session itself."""
-
-    agent_name = "AppAgent"  # of the agent that works in an application, in logs
-    parts: SessionParts
-    context: Context
-    blackboard: Blackboard
-    log: SessionLog
-    recall: Recall
-    app_agent: Agent
-    host_agent: Agent | None = None
-
-    def is_error(self) -> bool:
-        return bool(self.context.get(ContextNames.ERROR))
-
-    def set_error(self, error_message: str) -> None:
-        self.context.set(ContextNames.ERROR, True)
-        self.context.set(ContextNames.ERROR_MESSAGE, error_message)
-
-
 class BaseRound:
     """One request and what was done for it. `agent` begins: the host, or the only agent."""
 
-    def __init__(self, request: str, agent: Agent, context: Context, id: int, session: Workplace) -> None:
+    def __init__(self, request: str, agent: Agent, context: Context, id: int, session: BaseSession) -> None:
         self.request, self.agent, self.context, self.id = request, agent, context, id
         self.state = AgentStatus.CONTINUE
         self.subtask = self.result = ""

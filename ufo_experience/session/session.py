@@ -18,21 +18,24 @@ from ufo_experience.session.dispatcher import execute, outcome_of, told
 from ufo_experience.session.files import StrPath, dump, write_atomic
 from ufo_experience.session.log import LogFile, SessionLog
 from ufo_experience.session.parts import SessionParts, verdict_of
-from ufo_experience.session.protocols import DATA_COLLECTION, Command, Context, ContextNames
+from ufo_experience.session.protocols import DATA_COLLECTION, Agent, Command, Context, ContextNames
 from ufo_experience.session.recall import Recall
-from ufo_experience.session.round import BaseRound, Workplace
+from ufo_experience.session.round import BaseRound
 
 
 def _in_context(name: ContextNames) -> Any:
     return property(lambda self: self.context.get(name), lambda self, value: self.context.set(name, value))
 
 
-class BaseSession(Workplace):
+class BaseSession:
     """What all sessions share. A subclass says which agents work, and in which modes.
 
     After `run`, `results` has what each round and the evaluation came to, and `saved` the ids of what was learned.
     """
 
+    app_agent: Agent
+    host_agent: Agent | None = None
+    agent_name = "AppAgent"  # of the agent that works in an application, in logs
     agents: ClassVar[tuple[str, ...]]  # of the parts, those that it cannot do without
     asks_memory = True  # where there is one
     modes: ClassVar[tuple[str, ...]] = ("normal", "normal_operator")  # the first unless told otherwise
@@ -89,19 +92,16 @@ class BaseSession(Workplace):
         self._evaluation: dict[str, Any] | None = None
         self._finish = False
         self.context = Context()
-        self._init_context()
-        is_judged = self._should_evaluate and parts.evaluator is not None
-        memory = parts.memory if self.asks_memory and parts.config.recall is not None else None
-        self.recall = Recall(memory, f"{self.task}#{self.id}", parts.config, self.context, is_judged)
-
-    def _init_context(self) -> None:
-        self.context.attach_command_dispatcher(self.parts.dispatcher)
+        self.context.attach_command_dispatcher(parts.dispatcher)
         self.context.set(ContextNames.ID, self.id)
         self.context.set(ContextNames.MODE, self.mode)
         self.context.set(ContextNames.LOG_PATH, self.log_path)
         if self._application_name:
             self.context.set(ContextNames.APPLICATION_ROOT_NAME, self._application_name)
             self.application_window_info = {"name": self._application_name}
+        is_judged = self._should_evaluate and parts.evaluator is not None
+        memory = parts.memory if self.asks_memory and parts.config.recall is not None else None
+        self.recall = Recall(memory, f"{self.task}#{self.id}", parts.config, self.context, is_judged)
 
     # ---- what it is at
 
@@ -186,6 +186,13 @@ class BaseSession(Workplace):
 
     def finish(self) -> None:
         self._finish = True
+
+    def is_error(self) -> bool:
+        return bool(self.context.get(ContextNames.ERROR))
+
+    def set_error(self, error_message: str) -> None:
+        self.context.set(ContextNames.ERROR, True)
+        self.context.set(ContextNames.ERROR_MESSAGE, error_message)
 
     # ---- after the rounds
 

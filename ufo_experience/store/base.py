@@ -17,18 +17,7 @@ from typing import Any, Literal
 
 from ufo_experience.errors import ConflictError, DataError, NotFoundError
 from ufo_experience.ids import content_hash, content_id
-from ufo_experience.schema import (
-    MAX_SESSIONS,
-    Experience,
-    Instant,
-    Model,
-    Name,
-    Problem,
-    Text,
-    Trust,
-    Usage,
-    Verdict,
-)
+from ufo_experience.schema import MAX_SESSIONS, Experience, Instant, Model, Name, Problem, Text, Trust, Usage, Verdict
 
 GROUP = 512  # records in one commit; other writers have their turn between groups
 EventKind = Literal["trust", "verdict", "help", "harm", "usage", "removed", "restored"]
@@ -149,14 +138,6 @@ class ExperienceStore(ABC):
         """The store's secret for keyed digests: outside the records and every export, made when first asked for."""
 
     @abstractmethod
-    def ids(self) -> list[str]:
-        """Ids of all live records, sorted."""
-
-    @abstractmethod
-    def removed(self) -> list[str]:
-        """Ids of what was removed and can be restored, sorted."""
-
-    @abstractmethod
     def events(self, id: str | None = None) -> Iterator[Event]:
         """What happened, oldest first: to one record, or to all."""
 
@@ -188,6 +169,10 @@ class ExperienceStore(ABC):
         """Let go of files and connections; what was acknowledged is safe without it."""
 
     @abstractmethod
+    def _ids(self, removed: bool) -> list[str]:
+        """Ids of live or of removed records, sorted."""
+
+    @abstractmethod
     def _rows(self, ids: Iterable[str] | None = None, *, removed: bool = False) -> Iterable[Row]:
         """The rows of live or of removed records, all or those of some ids, by id."""
 
@@ -204,6 +189,14 @@ class ExperienceStore(ABC):
         """Append the events of a live record, with no other writer between; returns the record after them."""
 
     # ---- what follows from it ----
+
+    def ids(self) -> list[str]:
+        """Ids of all live records, sorted."""
+        return self._ids(removed=False)
+
+    def removed(self) -> list[str]:
+        """Ids of what was removed and can be restored, sorted."""
+        return self._ids(removed=True)
 
     def get(self, id: str) -> Experience:
         """The live record with this id, as it is now. Raises `NotFoundError` or `DataError`."""
@@ -261,12 +254,8 @@ class ExperienceStore(ABC):
 
         `expected` is the `fingerprint` of the record as the caller saw it; another one raises `ConflictError`.
         """
-        said: dict[Literal["trust", "verdict"], Trust | Verdict] = {}
-        if verdict is not None:
-            said["verdict"] = verdict
-        if trust is not None:
-            said["trust"] = trust
-        return self.put_back(id, said, expected=expected)
+        said: Said = {"verdict": verdict, "trust": trust}
+        return self.put_back(id, {kind: one for kind, one in said.items() if one is not None}, expected=expected)
 
     def put_back(self, id: str, said: Said, *, expected: str | None = None) -> Experience:
         """Note what trust and verdict are, or were before: None where nobody had said anything, and what the record

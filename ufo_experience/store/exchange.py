@@ -7,7 +7,7 @@ believed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -74,7 +74,11 @@ def export(store: ExperienceStore, format: str = "json", output: str | Path | No
         UsageError: no such format.
         StorageError: the file cannot be written; an older file of that name is as it was.
     """
-    writers = {"json": export_json, "yaml": export_yaml, "ufo": _as_view}
+    writers: dict[str, Callable[[ExperienceStore], str]] = {
+        "json": _as_json,
+        "yaml": _as_yaml,
+        "ufo": lambda store: view_text(store.scan()),
+    }
     if format not in writers:
         raise UsageError(f"no export format {format!r}; known: {', '.join(writers)}")
     left_out = Counter(reason for one in store.scan() if format == "ufo" and (reason := _why_not_in_view(one)))
@@ -88,7 +92,7 @@ def export(store: ExperienceStore, format: str = "json", output: str | Path | No
     return ExportReport(format, count, dict(left_out), file=path)
 
 
-def export_json(store: ExperienceStore) -> str:
+def _as_json(store: ExperienceStore) -> str:
     """All records with their trust and usage, one a line, and the lessons."""
     lines = ",\n".join(canonical(_full(experience)).decode("utf-8") for experience in store.scan())
     lessons = ",\n".join(canonical(one.model_dump(mode="json")).decode("utf-8") for one in Lessons(store).all())
@@ -96,16 +100,12 @@ def export_json(store: ExperienceStore) -> str:
     return f'{{"format":"{FORMAT}","version":{VERSION},"experiences":[\n{lines}\n]{told}}}\n'
 
 
-def export_yaml(store: ExperienceStore) -> str:
+def _as_yaml(store: ExperienceStore) -> str:
     """All records with their trust and usage as YAML; every text is quoted, so that no reader takes it for a number."""
     from ufo_experience.store.safe_yaml import dump_yaml  # yaml is a second of loading
 
     entries = "".join(dump_yaml([_full(experience)], quoted=True) for experience in store.scan())
     return f"{YAML_HEAD}\nversion: {VERSION}\nexperiences:{' []' * (not entries)}\n{entries}"
-
-
-def _as_view(store: ExperienceStore) -> str:
-    return view_text(store.scan())
 
 
 def _full(experience: Experience) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from typing import BinaryIO
 
 from ufo_experience.errors import DataError, LockedError, StorageError
 
-NOT_A_FILE, TOO_LARGE, UNREADABLE, UNSAFE = "E_NOT_A_FILE", "E_TOO_LARGE", "E_UNREADABLE", "E_UNSAFE"
 LOCK = ".lock"
 TEMP = ".tmp"  # ends the name of a file that is not finished; what is left of a dead writer is swept
 _PIECE = 1 << 20  # bytes read at a time
@@ -42,17 +41,17 @@ def open_regular(path: Path, limit: int, *, follow: bool = True) -> BinaryIO:
     """
     try:
         if not stat.S_ISREG(os.stat(path, follow_symlinks=follow).st_mode):  # opening a device may do something
-            raise DataError("not a regular file", file=str(path), code=NOT_A_FILE)
+            raise DataError("not a regular file", file=str(path), code="E_NOT_A_FILE")
         handle = os.open(path, _READ if follow else _READ | _NO_LINK)
         info = os.fstat(handle)
     except OSError as refused:
-        raise DataError(_reason(refused), file=str(path), code=UNREADABLE) from refused
+        raise DataError(_reason(refused), file=str(path), code="E_UNREADABLE") from refused
     except ValueError as wrong:  # a NUL in the path
-        raise DataError("not a file name", file=repr(str(path)), code=UNREADABLE) from wrong
+        raise DataError("not a file name", file=repr(str(path)), code="E_UNREADABLE") from wrong
     if info.st_size <= limit and stat.S_ISREG(info.st_mode):
         return open(handle, "rb")
     os.close(handle)
-    raise DataError(f"larger than {limit} bytes", file=str(path), code=TOO_LARGE)
+    raise DataError(f"larger than {limit} bytes", file=str(path), code="E_TOO_LARGE")
 
 
 def read_regular(path: Path, limit: int, *, follow: bool = True) -> bytes:
@@ -63,9 +62,9 @@ def read_regular(path: Path, limit: int, *, follow: bool = True) -> bytes:
             while part := stream.read(min(_PIECE, limit + 1 - len(data))):
                 data += part
         except OSError as refused:
-            raise DataError(_reason(refused), file=str(path), code=UNREADABLE) from refused
+            raise DataError(_reason(refused), file=str(path), code="E_UNREADABLE") from refused
     if len(data) > limit:
-        raise DataError(f"larger than {limit} bytes", file=str(path), code=TOO_LARGE)
+        raise DataError(f"larger than {limit} bytes", file=str(path), code="E_TOO_LARGE")
     return bytes(data)
 
 
@@ -96,9 +95,9 @@ def check_owner(info: os.stat_result, path: Path, owner: int) -> None:
     if _WINDOWS:
         return
     if info.st_mode & stat.S_IWOTH and stat.S_ISREG(info.st_mode):
-        raise DataError("everybody may write to it; chmod o-w it once you trust it", file=str(path), code=UNSAFE)
+        raise DataError("everybody may write to it; chmod o-w it once you trust it", file=str(path), code="E_UNSAFE")
     if info.st_uid not in (owner, os.geteuid(), 0):
-        raise DataError("belongs to another user than the store", file=str(path), code=UNSAFE)
+        raise DataError("belongs to another user than the store", file=str(path), code="E_UNSAFE")
 
 
 def _reason(error: OSError) -> str:

@@ -29,7 +29,6 @@ from ufo_experience.schema import Experience, Usage
 from ufo_experience.store.base import Event, ExperienceStore, Row, StoreReport, event
 from ufo_experience.store.catalog import FOLDER as INDEX
 from ufo_experience.store.catalog import Catalog, Rows
-from ufo_experience.store.check import CORRUPT, examine, mend
 from ufo_experience.store.files import (
     TEMP,
     append,
@@ -45,7 +44,7 @@ from ufo_experience.store.location import check_writable, quoted
 from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import View
-from ufo_experience.store.watch import EVENTS, RECORDS, REMOVED, Read, Watch, status_of
+from ufo_experience.store.watch import CORRUPT, EVENTS, RECORDS, REMOVED, Read, Watch, examine, mend, status_of
 
 STORE_FILE, SECRET = "store.json", ".key"
 VERSION = 2
@@ -60,6 +59,7 @@ _IGNORED = f"""# What belongs to one machine; records, events and the view are k
 *{TEMP}
 """
 _COLUMNS = "SELECT id, path, stamp, content, edited, status FROM record WHERE"
+_WHICH = "live", "NOT live AND path IS NOT NULL"  # of the removed a crash may have left a file among the records
 _AMONG = "id IN (SELECT value FROM json_each(?))"
 _log = logging.getLogger(__name__)
 
@@ -96,7 +96,6 @@ class FolderStore(ExperienceStore):
         return cls(root, str(path), lock_timeout=lock_timeout, network=network)
 
     def key(self) -> bytes:
-        """The secret of keyed digests, made when first asked for."""
         path = self.root / SECRET
         if not path.exists():
             with self._writing():
@@ -113,22 +112,12 @@ class FolderStore(ExperienceStore):
 
     # ---- reading ----
 
-    def ids(self) -> list[str]:
-        """Ids of all live records, sorted."""
-        return self._ids("live")
-
-    def removed(self) -> list[str]:
-        """Ids of what was removed and can be restored, sorted; a crash may have left its file among the records."""
-        return self._ids("NOT live AND path IS NOT NULL")
-
     def events(self, id: str | None = None) -> Iterator[Event]:
-        """What happened, oldest first."""
         for _, found in self._watch.events_in(self._watch.event_lines()):
             if isinstance(found, Event) and id in (None, found.id):
                 yield found
 
     def revision(self) -> str:
-        """A token that differs after every committed change."""
         return str(self.change())
 
     def change(self) -> int:
@@ -136,16 +125,15 @@ class FolderStore(ExperienceStore):
         self._watch.refresh()
         return int(self.catalog.meta("change") or 0)
 
-    def _ids(self, where: str) -> list[str]:
+    def _ids(self, removed: bool) -> list[str]:
         self._watch.refresh()
-        return [id for (id,) in self.catalog.read(f"SELECT id FROM record WHERE {where} ORDER BY id")]
+        return [id for (id,) in self.catalog.read(f"SELECT id FROM record WHERE {_WHICH[removed]} ORDER BY id")]
 
     def _rows(self, ids: Iterable[str] | None = None, *, removed: bool = False) -> Rows:
         self._watch.refresh()
-        which = "NOT live AND path IS NOT NULL" if removed else "live"
         if ids is None:
-            return self.catalog.read(f"{_COLUMNS} {which} ORDER BY id")
-        return self.catalog.read(f"{_COLUMNS} {which} AND {_AMONG} ORDER BY id", [_listed(ids)])
+            return self.catalog.read(f"{_COLUMNS} {_WHICH[removed]} ORDER BY id")
+        return self.catalog.read(f"{_COLUMNS} {_WHICH[removed]} AND {_AMONG} ORDER BY id", [_listed(ids)])
 
     def _load(self, row: Row) -> Experience:
         """The record of a row of the catalog. One whose file changed under its name is read again."""
@@ -206,16 +194,14 @@ class FolderStore(ExperienceStore):
             return self.get(id)
 
     def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
-        """Take records out: a `removed` event, then the file moves to `removed/`. Returns the ids that were there."""
         with self._writing():
             rows = self._rows(ids)
-            self._append([event("removed", row[0], reason=reason) for row in rows])
+            self._append([event("removed", row[0], reason=reason) for row in rows])  # counts before the file moves
             for id, path, *_ in rows:
                 self._move(path, f"{REMOVED}/{id}{SUFFIX}")
         return [row[0] for row in rows]
 
     def restore(self, ids: Iterable[str]) -> list[Experience]:
-        """Bring removed records back as they were. Raises `NotFoundError`; then none is."""
         wanted = list(ids)
         with self._writing():
             rows = {row[0]: row for row in self._rows(wanted, removed=True)}
@@ -229,7 +215,6 @@ class FolderStore(ExperienceStore):
         return [self.get(id) for id in wanted]
 
     def purge(self, ids: Iterable[str]) -> list[Experience]:
-        """Erase records, removed ones too, and what was said of them; only `removed` events with their ids stay."""
         wanted = sorted({id for id in ids if is_id(id)})
         with self._writing():
             rows = [*self._rows(wanted), *self._rows(wanted, removed=True)]
@@ -249,7 +234,6 @@ class FolderStore(ExperienceStore):
         return gone
 
     def verify(self, *, repair: bool = False) -> StoreReport:
-        """Read every byte and say what is wrong; see `check.py`."""
         repaired = []
         if repair:
             with self._writing():
@@ -260,7 +244,6 @@ class FolderStore(ExperienceStore):
         return report
 
     def close(self) -> None:
-        """Close the catalog; it is opened again when it is needed."""
         self.catalog.close()
 
     @contextmanager

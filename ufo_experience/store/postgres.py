@@ -18,22 +18,40 @@ from __future__ import annotations
 
 import os
 import secrets
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import wait
 from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any
+from urllib.parse import quote
 
+import psycopg
 from platformdirs import user_cache_path
+from psycopg import conninfo, errors
 
-from ufo_experience.errors import DataError, NotFoundError, StorageError
+from ufo_experience.errors import (
+    DataError,
+    ExperienceError,
+    LockedError,
+    NotFoundError,
+    ServiceError,
+    StorageError,
+    UsageError,
+)
 from ufo_experience.ids import is_id, new_id
 from ufo_experience.schema import Experience, Problem, Trust, Usage, validate
 from ufo_experience.store.base import Event, ExperienceStore, Row, Status, StoreReport, event
-from ufo_experience.store.postgres_server import Connection, Database
 from ufo_experience.store.records import decode, encode
 
 PAGE = 500  # rows fetched at once
 VERSION = 6  # of the tables; those of the first edition had 1 to 5
 CLOCKS = 64
+CONNECT_S = 10
+STATEMENT_S = 60  # of one statement, unless role or URL say another time: a server that hangs must not hang us
+MAX_CONNECTIONS = 8  # of one process
+MAX_SAID = 500  # characters of what a server says
 
 _TABLES = f"""
 CREATE SCHEMA IF NOT EXISTS ufo_experience;
@@ -121,6 +139,7 @@ _NOTE = "INSERT INTO ufo_experience.event (id, kind, event) VALUES (%s, %s, %s)"
 _STATUS = "UPDATE ufo_experience.record SET (trust, status) = (%s, %s::json) WHERE id = %s"
 _TICK = f"UPDATE ufo_experience.clock SET changes = changes + 1 WHERE slot = pg_backend_pid() % {CLOCKS}"
 
+Connection = psycopg.Connection[Any]
 Indexing = Callable[[Connection, Sequence[Experience]], None]
 
 
@@ -148,23 +167,14 @@ class PostgresStore(ExperienceStore):
         return cls(database, _open_tables(database, create))
 
     def key(self) -> bytes:
-        """The secret of keyed digests."""
         self._key = self._key or bytes(self.database.select("SELECT key FROM ufo_experience.secret")[0][0])
         return self._key
 
-    def ids(self) -> list[str]:
-        """Ids of all live records, sorted."""
-        return self._ids("NOT removed")
-
-    def removed(self) -> list[str]:
-        """Ids of what was removed and can be restored, sorted."""
-        return self._ids("removed")
-
-    def _ids(self, which: str) -> list[str]:
-        return [id for (id,) in self.database.select(f"SELECT id FROM ufo_experience.record WHERE {which} ORDER BY id")]
+    def _ids(self, removed: bool) -> list[str]:
+        query = "SELECT id FROM ufo_experience.record WHERE removed = %s ORDER BY id"
+        return [id for (id,) in self.database.select(query, (removed,))]
 
     def events(self, id: str | None = None) -> Iterator[Event]:
-        """What happened, oldest first. Holds no transaction open."""
         if id is not None and not is_id(id):
             return
         only = "" if id is None else "AND id = %(id)s"
@@ -175,7 +185,6 @@ class PostgresStore(ExperienceStore):
             last = page[-1][0]
 
     def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
-        """Take records out; returns the ids that were there."""
         with self.database.transaction() as connection:
             there = [row[0] for row in self._locked(connection, ids, "NOT removed")]
             connection.execute("UPDATE ufo_experience.record SET removed = true WHERE id = ANY(%s)", (there,))
@@ -183,7 +192,6 @@ class PostgresStore(ExperienceStore):
         return there
 
     def restore(self, ids: Iterable[str]) -> list[Experience]:
-        """Bring removed records back as they were. Raises `NotFoundError`; then none is."""
         wanted = list(ids)
         with self.database.transaction() as connection:
             rows = self._locked(connection, wanted, "removed")
@@ -194,7 +202,6 @@ class PostgresStore(ExperienceStore):
         return [self._load(row) for row in rows]
 
     def purge(self, ids: Iterable[str]) -> list[Experience]:
-        """Erase records, removed ones too, and what was said of them; only `removed` events with their ids stay."""
         wanted = sorted({id for id in ids if is_id(id)})
         with self.database.transaction() as connection:
             rows = self._locked(connection, wanted, "true")
@@ -204,8 +211,7 @@ class PostgresStore(ExperienceStore):
         return list(self._usable(rows))
 
     def verify(self, *, repair: bool = False) -> StoreReport:
-        """Read every record and event and say what is wrong; the server keeps its bytes, so nothing is set aside."""
-        found = [self._problem(row) for row in self._rows()]
+        found = [self._problem(row) for row in self._rows()]  # the server keeps its bytes: nothing to set aside
         return StoreReport(found.count(None), [problem for problem in found if problem])
 
     def _problem(self, row: Row) -> Problem | None:
@@ -216,11 +222,9 @@ class PostgresStore(ExperienceStore):
         return None
 
     def revision(self) -> str:
-        """How many changes were committed; one small query."""
         return str(self.database.select("SELECT sum(changes) FROM ufo_experience.clock")[0][0])
 
     def close(self) -> None:
-        """Close the connections."""
         self.database.close()
 
     def _rows(self, ids: Iterable[str] | None = None, *, removed: bool = False) -> Iterator[Row]:
@@ -249,7 +253,10 @@ class PostgresStore(ExperienceStore):
         return one, content, whole, validate(Status, status, file=file)
 
     def _add_group(self, group: Sequence[Experience]) -> set[str]:
-        rows = [_encoded(one) for one in sorted(group, key=lambda one: one.id)]  # so no two wait in a ring
+        rows = [
+            (one.id, encode(one).decode("utf-8"), one.trust.value, _as_json(Status(usage=one.usage)))
+            for one in sorted(group, key=lambda one: one.id)  # so no two wait in a ring
+        ]
         with self.database.transaction() as connection:
             columns = map(list, zip(*rows, strict=True))
             inserted = set(connection.execute(_INSERT, (self.indexing is not None, *columns)).fetchall())
@@ -289,12 +296,6 @@ class PostgresStore(ExperienceStore):
         if rows:
             connection.cursor().executemany(_NOTE, rows)
         connection.execute(_TICK.encode("ascii"))
-
-
-def _encoded(one: Experience) -> tuple[str, str, str, str]:
-    """The columns of a new record. Raises `DataError` when it is over a limit."""
-    status = "{}" if one.usage == Usage() else _as_json(Status(usage=one.usage))
-    return one.id, encode(one).decode("utf-8"), one.trust.value, status
 
 
 def _as_json(status: Status) -> str:
@@ -340,3 +341,130 @@ def _store_id(connection: Connection, label: str) -> str:
             f"tables of version {row[0]}, this package reads {VERSION}; nothing changed", file=label, code="E_VERSION"
         )
     return str(row[1])
+
+
+# ---- the server: short transactions, errors of this package, no password in any text ----
+
+_PATIENCE = """
+SELECT set_config('jit', 'off', false), set_config('lock_timeout', %s, false), set_config('statement_timeout', coalesce(
+    nullif(current_setting('statement_timeout'), '0'), %s), false)
+"""
+
+# the first that fits names the error; what is in none of them is the server's refusal of a statement
+_MEANING: tuple[tuple[tuple[type[psycopg.Error], ...], type[ExperienceError]], ...] = (
+    ((errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure), LockedError),
+    ((errors.DiskFull, errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege), StorageError),
+    ((psycopg.OperationalError, psycopg.InterfaceError), ServiceError),
+    ((psycopg.Error,), StorageError),
+)
+
+
+class Database:
+    """A database by its URL. Nothing is opened before the first use; safe to use from many threads and after a fork.
+
+    `url` is as libpq reads it; the password may stand in `PGPASSWORD` or `~/.pgpass` instead. `lock_timeout` are
+    seconds a statement waits for another writer. Raises `UsageError`: libpq cannot read the URL.
+    """
+
+    def __init__(self, url: str, *, lock_timeout: float = 10.0) -> None:
+        try:
+            self._parts: dict[str, Any] = dict(conninfo.conninfo_to_dict(url))
+        except psycopg.ProgrammingError:
+            # not chained: the driver's message holds the URL, and that may hold a password
+            raise UsageError("not a PostgreSQL URL; it looks like postgresql://user@host:5432/database") from None
+        self.label = _label(**{name: str(value) for name, value in self._parts.items()})
+        self._lock_timeout = f"{max(1, int(lock_timeout * 1000))}ms"
+        self._idle: list[Connection] = []
+        self._start()
+        weakref.finalize(self, _close, self._idle)  # also when the interpreter ends
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._slots = BoundedSemaphore(MAX_CONNECTIONS)
+        self._idle.clear()  # after a fork: psycopg leaves alone what another process has opened
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection on which every statement is a transaction of its own.
+
+        Raises:
+            ServiceError: the server cannot be reached, has gone, or took too long.
+            LockedError: another writer holds what is needed.
+            StorageError: the server refused.
+        """
+        if self._pid != os.getpid():
+            self._start()  # the connections of the parent are the parent's
+        with self._errors(), self._slots:
+            connection = self._idle_one() or self._connect()
+            try:
+                yield connection
+            finally:
+                if connection.info.transaction_status is psycopg.pq.TransactionStatus.IDLE:
+                    self._idle.append(connection)
+                else:
+                    connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A connection inside one transaction, committed at the end. Raises as `connection`."""
+        with self.connection() as connection, connection.transaction():
+            yield connection
+
+    def select(self, statement: str, values: Any = ()) -> list[Any]:
+        """All rows of a query; on a new connection when one was cut meanwhile. Raises as `connection`."""
+        try:
+            return self._select(statement, values)
+        except ServiceError as error:
+            if isinstance(error.__cause__, errors.QueryCanceled):
+                raise  # it took too long, and would again
+            return self._select(statement, values)
+
+    def _select(self, statement: str, values: Any) -> list[Any]:
+        with self.connection() as connection:
+            return connection.execute(statement.encode("utf-8"), values).fetchall()
+
+    def close(self) -> None:
+        """Close the connections nobody uses just now."""
+        _close(self._idle)
+
+    def _idle_one(self) -> Connection | None:
+        """A connection that is still there. One that has something to say was cut: nobody has asked it anything."""
+        with suppress(IndexError):  # another thread may take the last one
+            while True:
+                connection = self._idle.pop()
+                if not wait([connection.fileno()], 0):
+                    return connection
+                connection.close()
+        return None
+
+    def _connect(self) -> Connection:
+        connection: Connection = psycopg.connect(**{"connect_timeout": CONNECT_S, **self._parts}, autocommit=True)
+        connection.execute(_PATIENCE, (self._lock_timeout, f"{STATEMENT_S}s"))
+        return connection
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn errors of the driver into ours, with the first line of what it says and without a password."""
+        try:
+            yield
+        except psycopg.Error as error:
+            text = (str(error).strip() or type(error).__name__).splitlines()[0][:MAX_SAID]
+            if secret := str(self._parts.get("password") or ""):
+                text = text.replace(secret, "***")
+            text = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+            ours = next(ours for foreign, ours in _MEANING if isinstance(error, foreign))
+            raise ours(f"{self.label}: {text}") from error
+
+
+def _close(connections: list[Connection]) -> None:
+    while connections:
+        connections.pop().close()
+
+
+def _label(host: str = "", port: str = "", user: str = "", dbname: str = "", **_others: str) -> str:
+    """The URL without password and options."""
+    before = f"{quote(user, safe='')}@" if user else ""
+    name, at_port = quote(dbname, safe=""), f":{port}" if port else ""
+    if host.startswith(("/", "@")):  # the folder of a Unix socket
+        return f"postgresql://{before}{at_port}/{name}?host={quote(host, safe='/')}"
+    return f"postgresql://{before}{host}{at_port}/{name}"

@@ -225,7 +225,7 @@ def nearest_application(store: ExperienceStore, application: str) -> list[str] |
     wanted = application_key(application)
     if wanted in known:
         return None
-    return [str(known[key]) for key in get_close_matches(wanted, filter(None, known), n=3, cutoff=0.5)]
+    return [str(known[key]) for key in get_close_matches(wanted, filter(None, known), cutoff=0.5)]
 
 
 def _matches_source(origin: Provenance, source: str) -> bool:
@@ -343,7 +343,7 @@ def sources(store: ExperienceStore) -> list[SourceInfo]:
     return sorted(found.values(), key=lambda info: (info.newest, info.source), reverse=True)
 
 
-def known_sources(store: ExperienceStore, source: str, limit: int = 3) -> list[str]:
+def known_sources(store: ExperienceStore, source: str) -> list[str]:
     """The sources and sessions of a store that are spelled most like `source`, best first."""
     known = {name for one in store.scan() for name in (one.provenance.source, one.provenance.session) if name}
-    return get_close_matches(source, sorted(known), n=limit, cutoff=0.0)
+    return get_close_matches(source, sorted(known), cutoff=0.0)

@@ -14,17 +14,7 @@ from ufo_experience.schema import MAX_DEPTH
 MAX_DIGITS = 308  # of a number; longer ones cost quadratic time, and no double holds them
 MAX_LEVELS = MAX_DEPTH + 8  # the schema allows MAX_DEPTH inside a field; the fields themselves lie this deep
 
-ENCODING, SYNTAX, DEPTH, VALUE = "E_ENCODING", "E_JSON", "E_DEPTH", "E_VALUE"
-
 Mended = dict[str, str]
-
-
-class StrictJsonError(ValueError):
-    """Text that is refused. `code` is one of the constants above, `line` (from 1) is that of a syntax error."""
-
-    def __init__(self, reason: str, code: str, line: int | None = None) -> None:
-        super().__init__(reason)
-        self.code, self.line = code, line
 
 
 def parse(data: bytes | str, *, file: str | None = None, line: int | None = None) -> Any:
@@ -36,9 +26,9 @@ def parse(data: bytes | str, *, file: str | None = None, line: int | None = None
     """
     try:
         return read(data)
-    except StrictJsonError as error:
-        code = "E_CORRUPT" if error.code in (ENCODING, SYNTAX) else "E_SCHEMA"
-        raise DataError(str(error), file=file, line=line or error.line, code=code) from error
+    except DataError as error:
+        code = "E_CORRUPT" if error.code in ("E_ENCODING", "E_JSON") else "E_SCHEMA"
+        raise DataError(error.reason, file=file, line=line or error.line, code=code) from error
 
 
 def read(data: bytes | str, *, levels: int = MAX_LEVELS, mended: Mended | None = None) -> Any:
@@ -48,19 +38,20 @@ def read(data: bytes | str, *, levels: int = MAX_LEVELS, mended: Mended | None =
     last value counts), numbers that are not finite (None), halves of surrogate pairs (replaced).
 
     Raises:
-        StrictJsonError: refused.
+        DataError: no UTF-8 (`E_ENCODING`), no JSON (`E_JSON`, with the line), too deep (`E_DEPTH`), or a value that is
+            refused (`E_VALUE`).
     """
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data.removeprefix("\ufeff")
         value = (_STRICT if mended is None else _decoder(mended)).decode(text)
     except UnicodeDecodeError as error:
-        raise StrictJsonError(f"not UTF-8 at byte {error.start}", ENCODING) from error
+        raise DataError(f"not UTF-8 at byte {error.start}", code="E_ENCODING") from error
     except json.JSONDecodeError as error:
-        raise StrictJsonError(f"not JSON: {error.msg}", SYNTAX, error.lineno) from error
+        raise DataError(f"not JSON: {error.msg}", line=error.lineno, code="E_JSON") from error
     except RecursionError as error:
-        raise StrictJsonError(f"nested deeper than {levels}", DEPTH) from error
+        raise DataError(f"nested deeper than {levels}", code="E_DEPTH") from error
     if text.count("[") + text.count("{") > levels and _is_deeper(value, levels):
-        raise StrictJsonError(f"nested deeper than {levels}", DEPTH)
+        raise DataError(f"nested deeper than {levels}", code="E_DEPTH")
     if mended is None or "\\ud" not in text.lower():
         return value
     text = json.dumps(value, ensure_ascii=False)
@@ -73,7 +64,7 @@ def read(data: bytes | str, *, levels: int = MAX_LEVELS, mended: Mended | None =
 def _decoder(mended: Mended | None) -> json.JSONDecoder:
     def odd(code: str, message: str) -> None:
         if mended is None:
-            raise StrictJsonError(message, VALUE)
+            raise DataError(message, code="E_VALUE")
         mended[code] = message
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -84,7 +75,7 @@ def _decoder(mended: Mended | None) -> json.JSONDecoder:
 
     def integer(digits: str) -> int:
         if len(digits) > MAX_DIGITS:
-            raise StrictJsonError(f"a number of {len(digits)} digits", VALUE)
+            raise DataError(f"a number of {len(digits)} digits", code="E_VALUE")
         return int(digits)
 
     def real(digits: str) -> float | None:

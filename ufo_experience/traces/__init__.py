@@ -16,30 +16,10 @@ from typing import Protocol, TypeVar
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import Trajectory
-from ufo_experience.traces.browser import BrowserUseReader, MiniWobReader
-from ufo_experience.traces.chat import ChatReader
-from ufo_experience.traces.datasets import (
-    AgentLabReader,
-    AgentNetReader,
-    AndroidControlReader,
-    AndroidWorldReader,
-    Mind2WebReader,
-    OSWorldReader,
-)
+from ufo_experience.traces import browser, chat, datasets, plain, playwright, recordings, spans, ufo, ufo_files
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport, unpacked, walk
-from ufo_experience.traces.plain import ExecutionTraceReader, GenericReader, SavedSessionReader, unknown_message
-from ufo_experience.traces.playwright import PlaywrightCodegenReader, PlaywrightMcpReader, PlaywrightTraceReader
-from ufo_experience.traces.recordings import (
-    ChromeRecorderReader,
-    PowerAutomateReader,
-    SeleniumIdeReader,
-    StepsRecorderReader,
-)
 from ufo_experience.traces.rows import RowsReader
-from ufo_experience.traces.spans import SpansReader
-from ufo_experience.traces.ufo import UfoReader
-from ufo_experience.traces.ufo_files import DataflowReader, UfoYamlReader
 
 __all__ = [
     "FORMATS", "Draft", "ReadReport", "RowsReader", "TraceReader", "find_sources", "read_source", "read_traces",
@@ -67,10 +47,12 @@ class TraceReader(Protocol):
 
 # "auto" asks them in this order, the particular before the general.
 _OWN: tuple[type[TraceReader], ...] = (
-    UfoReader, OSWorldReader, BrowserUseReader, DataflowReader, UfoYamlReader, SavedSessionReader, SpansReader,
-    AgentNetReader, AndroidControlReader, AndroidWorldReader, MiniWobReader, Mind2WebReader, ChromeRecorderReader,
-    SeleniumIdeReader, PlaywrightTraceReader, PlaywrightCodegenReader, StepsRecorderReader, PowerAutomateReader,
-    AgentLabReader, PlaywrightMcpReader, ChatReader, ExecutionTraceReader, GenericReader,
+    ufo.UfoReader, datasets.OSWorldReader, browser.BrowserUseReader, ufo_files.DataflowReader, ufo_files.UfoYamlReader,
+    plain.SavedSessionReader, spans.SpansReader, datasets.AgentNetReader, datasets.AndroidControlReader,
+    datasets.AndroidWorldReader, browser.MiniWobReader, datasets.Mind2WebReader, recordings.ChromeRecorderReader,
+    recordings.SeleniumIdeReader, playwright.PlaywrightTraceReader, playwright.PlaywrightCodegenReader,
+    recordings.StepsRecorderReader, recordings.PowerAutomateReader, datasets.AgentLabReader,
+    playwright.PlaywrightMcpReader, chat.ChatReader, plain.ExecutionTraceReader, plain.GenericReader,
 )  # fmt: skip
 _FAULTS = (LookupError, TypeError, ValueError, AttributeError)  # what a reader of another package may stumble over
 FORMATS: tuple[str, ...] = tuple(reader.name for reader in _OWN)
@@ -78,11 +60,7 @@ FORMATS: tuple[str, ...] = tuple(reader.name for reader in _OWN)
 
 @lru_cache(maxsize=1)
 def readers() -> dict[str, TraceReader]:
-    """All readers by name: those of other packages first, then our own.
-
-    Raises:
-        UsageError: a package names something that is no reader.
-    """
+    """All readers by name, those of other packages first. Raises `UsageError` where one of them is no reader."""
     others = {entry.name: _load(entry) for entry in entry_points(group="ufo_experience.traces")}
     return {**others, **{one.name: one() for one in _OWN if one.name not in others}}
 
@@ -118,11 +96,7 @@ def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | 
 
 
 def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport) -> Iterator[Found]:
-    """The sources `read_traces` would read at `path`, in its order; each is read by `read_source`.
-
-    Raises:
-        UsageError: no such format.
-    """
+    """The sources `read_traces` would read at `path`, in its order; each is read by `read_source`."""
     _check_format(format)
     return _guarded(walk(Path(path), report, _is_log), Path(path), report)
 
@@ -175,8 +149,8 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
     reader = _reader_for(found, format)
     if reader is None:
         if found.given:
-            raise DataError(unknown_message(found), file=file, code="E_UNKNOWN_FORMAT")
-        report.skipped.append((file, unknown_message(found)))
+            raise DataError(plain.unknown_message(found), file=file, code="E_UNKNOWN_FORMAT")
+        report.skipped.append((file, plain.unknown_message(found)))
         return
     try:
         yield from reader.read(found.path, report)

@@ -63,8 +63,7 @@ class BrowserUseReader(RowsReader):
 def steps_of(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The steps of one item of the history, as `Draft.step` takes them.
 
-    `action`, `result` and `interacted_element` are parallel lists; each action object has one key, its name. The
-    model's state is nested in older releases, and beside the actions in newer ones.
+    The model's state is nested in older releases, and beside the actions in newer ones.
     """
     item = Row(given)
     output, state = item.row("model_output"), item.row("state")
@@ -133,10 +132,7 @@ class MiniWobReader(RowsReader):
 
 
 def _steps_made(states: Iterable[Row]) -> list[dict[str, Any]]:
-    """The steps that events make: a press is a click, a release elsewhere makes it a drag, characters are put together.
-
-    A backspace takes the last character back, Enter is a step of its own.
-    """
+    """The steps that events make: a press is a click, a release elsewhere makes it a drag, characters are joined."""
     steps: list[dict[str, Any]] = [{}]  # there always is a last one
     down: tuple[int, int] | None = None
     for action, path in ((state.row("action"), _target(state.get("dom"))) for state in states):
@@ -168,7 +164,7 @@ def _add_key(steps: list[dict[str, Any]], kind: str, code: int, path: list[Row])
 
 
 def _target(node: Any, path: tuple[Row, ...] = ()) -> list[Row]:
-    """The elements down to the one an event hit; none where it hit none."""
+    """The elements down to the one an event hit."""
     found = as_dict(node)
     if found.get("recordingTarget"):
         return [*path, found]
@@ -185,6 +181,5 @@ def _named(path: list[Row]) -> dict[str, str]:
 
 
 def _text(node: Row) -> str:
-    """The words inside an element, as its own text and that of its children."""
     parts = [one.name("text") for one in (node, *node.rows("children"))]
     return " ".join(part for part in parts if part)

@@ -5,7 +5,7 @@
 {"name": "computer", "input": {"action": "left_click", "coordinate": [1, 2]}}
 pyautogui.click(1, 2)  # the File menu             click('a51')
 
-Source is taken apart with `ast`. It is data: nothing of it is ever run.
+Source is taken apart with `ast`, and never run.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def calls_in(action: Any) -> list[Call]:
 
 
 def _with_pasted(calls: Sequence[Call]) -> list[Call]:
-    """The calls, a text that is copied and pasted right away as the typing it stands for."""
+    """The calls, with typing in place of a text that is copied and pasted right away."""
     found: list[Call] = []
     for call in calls:
         before = found[-1] if found else call
@@ -146,7 +146,6 @@ def named_control(value: Any) -> tuple[str, str]:
 
 
 def _is_label(value: Any) -> bool:
-    """True for words that may name a control; numbers and buttons of the mouse are none."""
     return isinstance(value, str) and any(map(str.isalpha, value)) and value.casefold() not in _MOUSE
 
 
@@ -195,8 +194,7 @@ def _unwrapped(name: str, arguments: dict[str, Any]) -> Call:
 def calls_of_source(source: str) -> list[Call] | None:
     """The calls in a piece of Python, in order, each with the comments above or beside it; None if it is no Python.
 
-    Arguments that are not plain values are kept as their source text. `hotkey("ctrl", "c")` has `keys`, other
-    positional arguments without a known name stand in a list under `arguments`.
+    Arguments that are no plain values are kept as source, positional ones without a known name under `arguments`.
     """
     if len(source) > MAX_SOURCE:
         return None
@@ -209,7 +207,6 @@ def calls_of_source(source: str) -> list[Call] | None:
 
 
 def _outer_calls(tree: ast.AST) -> list[ast.Call]:
-    """The calls of a piece of source that are no part of another call, in its order."""
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     inner = {id(part) for node in nodes for part in ast.walk(node) if part is not node}
     return sorted((node for node in nodes if id(node) not in inner), key=lambda node: (node.lineno, node.col_offset))
@@ -243,7 +240,6 @@ def _arguments(call: ast.Call) -> dict[str, Any]:
 
 
 def _plain_value(node: ast.expr) -> Any:
-    """A plain JSON value, or the source text of anything else."""
     source = ast.unparse(node)
     value = parse_literal(source)
     return source if value is None and source != "None" else value

@@ -15,9 +15,9 @@ from ufo_experience.traces.calls import calls_in
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
-from ufo_experience.traces.rows import TASK, RowsReader, stated_outcome, states_outcome, steps_of_calls
+from ufo_experience.traces.rows import TASK, RowsReader, stated_outcome, steps_of_calls
 from ufo_experience.traces.tree import Marks, marks_of_text
-from ufo_experience.traces.values import Row, as_dict, as_dicts, as_host, as_list, as_text
+from ufo_experience.traces.values import Row, as_dict, as_dicts, as_list, as_text
 
 MAX_RESULT = 2_000  # characters of a tool's answer
 _LISTS = ("messages", "conversation", "chat", "traj", "items", "input", "output", "conversations", "contents")
@@ -82,7 +82,6 @@ class _Talk:
                 yield Row(head=head, task=task, made=made)
 
     def _message(self, item: Row, role: str, time: Any) -> None:
-        """A message of the user or the model: its words, the calls in it, and results of earlier ones."""
         blocks = _blocks(item)
         for block in blocks:
             if block.get("type") == "tool_result":
@@ -131,7 +130,6 @@ class ChatReader(RowsReader):
     wanted = "conversation with a tool call"
 
     def recognises(self, found: Found) -> bool:
-        """True for messages with a role, or items of a known kind, among which a tool is called."""
         return any(_is_talk(item) for item in [item for value in found.values for item in as_list(value)][:60])
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
@@ -148,19 +146,18 @@ class ChatReader(RowsReader):
         yield from single.runs(Row())
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        head, host = row["head"], None
+        head = row["head"]
         stated = head.first(*TASK)  # the task is what the file states beside the messages, else the text of the user
         draft.request = stated if isinstance(stated, str) else row["task"]
         draft.starts_with = [row["task"], [step["action_type"] for _, step in row["made"]]]
         for _, step in row["made"]:
-            host = as_host(step["parameters"].get("url")) or host
-            draft.step(**step, application=head.first("application", "app") or host)
-        outcome = stated_outcome(head) if states_outcome(head) else {}
-        return {**outcome, "agent": head.get("model") or self.name, "env": "web" if host else None}
+            site = draft.on_site(step["parameters"].get("url"))
+            draft.step(**step, application=head.first("application", "app") or site)
+        return {**stated_outcome(head), "agent": head.get("model") or self.name, "env": "web" if draft.site else None}
 
 
 def _is_talk(value: Any) -> bool:
-    """True for an object that calls a tool or holds messages that do, and for a line of a host's session file."""
+    """True for what calls a tool or holds messages that do, and for a line of a host's session file."""
     found = as_dict(value)
     kind, inner = found.get("type"), found.row("payload") or found.row("message") or found
     return (
@@ -172,7 +169,6 @@ def _is_talk(value: Any) -> bool:
 
 
 def _listed(record: Row) -> list[Row]:
-    """The messages or items an object holds."""
     return [Row(item) for key in _LISTS for item in as_list(record.get(key)) if isinstance(item, dict)]
 
 
@@ -199,6 +195,5 @@ def _blocks(item: Row) -> list[Row]:
 
 
 def _words_of(blocks: list[Row]) -> str:
-    """The texts among the parts of a message, thinking included; images left out."""
     words = [block.text(*_TEXT) for block in blocks]
     return as_text("\n".join(word for word in words if word))

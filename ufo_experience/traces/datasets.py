@@ -58,7 +58,6 @@ class OSWorldReader(RowsReader):
         return (found.path / TRAJECTORY).is_file() if found.path.is_dir() else super().recognises(found)
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
-        """The one run of a folder, its task and score among the keys."""
         file = path / TRAJECTORY if path.is_dir() else path
         lines = JsonLines(file, problems=report.problems)
         rows = [(line, row) for line, row in lines if row.keys() & {"action", "Error"}]
@@ -108,7 +107,6 @@ def _said(row: Row) -> dict[str, Any]:
 
 
 def _score(path: Path, problems: list[Problem]) -> float | None:
-    """The float of `result.txt`; None when the file is absent or says something else."""
     if path.is_symlink() or not path.is_file():
         return None
     with suppress(ValueError):
@@ -119,7 +117,6 @@ def _score(path: Path, problems: list[Problem]) -> float | None:
 
 
 def _task_of(folder: Path, problems: list[Problem]) -> dict[str, Any]:
-    """The task file of a run, looked for by the run's own folder names; empty when there is none."""
     name = f"{folder.name}.json"
     above = (parent / "evaluation_examples" / "examples" / folder.parent.name for parent in folder.parents[:_LEVELS])
     for place in (folder / "task.json", *(where / name for where in (folder, folder.parent, *above))):
@@ -131,14 +128,13 @@ def _task_of(folder: Path, problems: list[Problem]) -> dict[str, Any]:
 
 
 class _ScreensReader(RowsReader):
-    """Runs that keep the screen beside each action: it names the control by its place or its mark."""
+    """Runs that keep the screen beside each action. `ending` is what else `Draft.finish` takes."""
 
     @abstractmethod
     def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
         """For each step the action, what it was meant to do, and the row that holds the screen."""
 
     def ending(self, row: Row) -> dict[str, Any]:
-        """What else `Draft.finish` takes."""
         return {}
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
@@ -205,8 +201,7 @@ class AgentNetReader(_ScreensReader):
 class AgentLabReader(_ScreensReader):
     """AgentLab and BrowserGym as JSON: `{"goal", "steps": [{"action", "axtree"}], "summary_info": {"cum_reward"}}`.
 
-    An action names its element by a mark of that page's tree (`click('a51')`); the tree names it. AgentLab itself
-    keeps the steps in pickles, which are never opened: its summary alone is answered with the advice to export them.
+    An action names its element by a mark of that page's tree (`click('a51')`). A summary alone is refused (`_EXPORT`).
     """
 
     name = "agentlab"
@@ -280,7 +275,6 @@ class Mind2WebReader(RowsReader):
 
 
 def _of_candidates(action: Row) -> tuple[str, str]:
-    """Name and role of the element an action of Mind2Web was on."""
     for candidate in action.rows("pos_candidates"):
         found = Row(candidate | candidate.row("attributes"))
         if name := found.name(*_LABELS):

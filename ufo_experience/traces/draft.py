@@ -6,31 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypedDict
 
+from ufo_experience import schema
 from ufo_experience.actions import is_blind
 from ufo_experience.controls import VisibleControls, visibility, with_seen
 from ufo_experience.ids import content_hash
 from ufo_experience.redact.names import is_secret_name
-from ufo_experience.schema import (
-    LONGEST_RUN,
-    MAX_NAME,
-    MAX_TAGS,
-    MAX_TEXT,
-    SHORTENED,
-    UNKNOWN_TASK,
-    Around,
-    Control,
-    Outcome,
-    Problem,
-    Source,
-    Step,
-    Trajectory,
-    clip,
-    readable_name,
-    validate,
-)
+from ufo_experience.schema import Around, Control, Outcome, Problem, Source, Step, Trajectory, clip, validate
 from ufo_experience.traces.lines import problem
 from ufo_experience.traces.naming import Named, english_role
-from ufo_experience.traces.values import KEEP, as_amount, as_name, as_text, as_time, short_object
+from ufo_experience.traces.values import KEEP, as_amount, as_host, as_name, as_text, as_time, short_object
 
 NO_TASK = "E_NO_TASK"  # the problem of a log that does not say what the task was
 
@@ -56,11 +40,17 @@ class Draft:
         self.steps: list[Step] = []
         self.views: list[VisibleControls] = []
         self.sensitive: dict[str, None] = {}
+        self.site: str | None = None
 
     def application(self, name: Any) -> None:
         """Note an application the run used; an empty name is ignored."""
         if text := self._name(name):
             self.applications[text] = None
+
+    def on_site(self, address: Any = None) -> str | None:
+        """The site the run is on: that of this address, if it is one, else of the last."""
+        self.site = as_host(address) or self.site
+        return self.site
 
     def step(
         self, action_type: Any, *, control: Any = None, control_type: Any = None, within: Any = None,
@@ -74,7 +64,7 @@ class Draft:
         `mentioned` is how the tree, the code or the thought beside it name a control the step does not name itself;
         `in_view` are name and type of the controls before it, `within` and `around` tell the place of its control.
         """
-        if len(self.steps) >= LONGEST_RUN:
+        if len(self.steps) >= schema.LONGEST_RUN:
             self.left_out += 1
             return
         self.application(application)
@@ -112,13 +102,13 @@ class Draft:
         self, *, success: bool | None = None, evaluated_by: str = "none", judge: str | None = None, score: Any = None,
         failure_reason: Any = None, cost: Any = None, latency_ms: Any = None, tokens: int | None = None,
         plan: Iterable[str] = (), tips: Iterable[str] = (), agent: Any = None, env: Any = None, started_at: Any = None,
-        sources: Iterable[Path] = (), complete: bool = True, truncated: bool = False, problems: Iterable[Problem] = (),
+        sources: Iterable[Path] = (), complete: bool = True, problems: Iterable[Problem] = (),
     ) -> Trajectory:  # fmt: skip
         """Close the trajectory with its outcome. A run whose task is unknown gets a request that says so."""
         share, noted = as_amount(score), [*problems]
         if self.left_out:
-            told = f"the run has {LONGEST_RUN + self.left_out} steps: the first {LONGEST_RUN} are kept"
-            noted.append(problem(self.path, SHORTENED, told))
+            told = f"the run has {schema.LONGEST_RUN + self.left_out} steps: the first {schema.LONGEST_RUN} are kept"
+            noted.append(problem(self.path, schema.SHORTENED, told))
         outcome = {
             "success": success,
             "score": share if share is not None and share <= 1 else None,
@@ -132,9 +122,9 @@ class Draft:
         subtask, session = self._text(self.subtask) or None, self.session
         request = self._text(self.request) or subtask or ""
         if session is None:
-            session = f"{clip(self.name, MAX_NAME - 40)}#{self.number}-{content_hash(self.starts_with)[:8]}"
+            session = f"{clip(self.name, schema.MAX_NAME - 40)}#{self.number}-{content_hash(self.starts_with)[:8]}"
         values = {
-            "request": request or UNKNOWN_TASK,
+            "request": request or schema.UNKNOWN_TASK,
             "subtask": subtask,
             "applications": tuple(self.applications),
             "steps": with_seen(self.steps, self.views, subtask or request),
@@ -143,15 +133,15 @@ class Draft:
             "format": self.format,
             "agent": self._name(agent),
             "env": self._name(env),
-            "session": readable_name(session),
+            "session": schema.readable_name(session),
             "started_at": as_time(started_at),
-            "source_files": tuple(clip(readable_name(str(source))) for source in (self.path, *sources)),
+            "source_files": tuple(clip(schema.readable_name(str(source))) for source in (self.path, *sources)),
             "complete": complete,
             "problems": tuple(noted),
             "tips": self._lines(tips),
             "sensitive": tuple(self.sensitive),
             "visibility": visibility(self.steps, self.views),
-            "truncated": truncated or self.cut or self.left_out > 0,
+            "truncated": self.cut or self.left_out > 0,
         }
         return validate(Trajectory, values, file=str(self.path))
 
@@ -160,28 +150,27 @@ class Draft:
         costs = [step.cost for step in self.steps if step.cost is not None]
         return sum(costs) if costs else None
 
-    def _text(self, value: Any, limit: int = MAX_TEXT) -> str:
+    def _text(self, value: Any, limit: int = schema.MAX_TEXT) -> str:
         text = as_text(value)
         self.cut = self.cut or len(text) > limit
         return clip(text, limit)
 
     def _name(self, value: Any) -> str | None:
-        return self._text(as_name(value), MAX_NAME) or None
+        return self._text(as_name(value), schema.MAX_NAME) or None
 
     def _lines(self, lines: Iterable[str]) -> tuple[str, ...]:
         found = [self._text(line) for line in lines]
-        self.cut = self.cut or len(found) > MAX_TAGS
-        return tuple(found[:MAX_TAGS])
+        self.cut = self.cut or len(found) > schema.MAX_TAGS
+        return tuple(found[: schema.MAX_TAGS])
 
     def _parameters(self, value: Any) -> Any:
         if isinstance(value, dict):
-            return {self._text(key, MAX_NAME): self._parameters(item) for key, item in value.items()}
+            return {self._text(key, schema.MAX_NAME): self._parameters(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self._parameters(item) for item in value]
         return self._text(value) if isinstance(value, str) else value
 
     def _keep_secrets(self, arguments: dict[str, Any], secret: bool) -> None:
-        """Remember values that are secret by what the log says of their control or argument."""
         for key, value in arguments.items():
             hidden = is_secret_name(key) or (secret and key in _TYPED)
             if hidden and isinstance(value, str) and value:
@@ -202,16 +191,13 @@ def still_missing(problems: Iterable[Problem], gaps: LogGaps) -> list[Problem]:
 
 
 def filled(trajectory: Trajectory, gaps: LogGaps) -> Trajectory:
-    """A copy with what the log lacks; the outcome then is the user's judgement.
-
-    A log's own word for how the run ended is no judgement; who says the same makes it one.
-    """
+    """A copy with what the log lacks. What a log says of its end is no judgement; a person who says the same judges."""
     update: dict[str, Any] = {}
     task, application, success = gaps.get("task"), gaps.get("application"), gaps.get("success")
-    if task and trajectory.request == UNKNOWN_TASK:
+    if task and trajectory.request == schema.UNKNOWN_TASK:
         update |= {"request": clip(task), "problems": tuple(still_missing(trajectory.problems, gaps))}
     if application and not trajectory.applications:
-        name = clip(application, MAX_NAME)
+        name = clip(application, schema.MAX_NAME)
         steps = tuple(step.model_copy(update={"application": name}) for step in trajectory.steps)
         update |= {"applications": (name,), "steps": steps}
     outcome = trajectory.outcome

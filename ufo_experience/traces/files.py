@@ -49,7 +49,7 @@ MAX_ENTRIES = 20_000
 class Found:
     """A source to read: a file or a session folder. `format` is known for folders; `given` when the user named it.
 
-    By `suffix`, `text` and `values` a reader tells whether it is of its kind.
+    By its `suffix` in lower case, its first `text` (64 KiB) and its first JSON `values` a reader tells its kind.
     """
 
     path: Path
@@ -58,22 +58,18 @@ class Found:
 
     @property
     def suffix(self) -> str:
-        """The ending of the name in lower case: ".json"."""
         return self.path.suffix.casefold()
 
     @cached_property
     def text(self) -> str:
-        """The first 64 KiB as text; "" for a folder and what cannot be opened."""
         return first_text(self.path)
 
     @cached_property
     def values(self) -> tuple[Any, ...]:
-        """The first JSON values: of the first lines, or the whole document; empty for other files."""
         return first_values(self.path)
 
     @property
     def first(self) -> Row:
-        """The first value if it is an object, else an empty one."""
         return as_dict(next(iter(self.values), None))
 
     @property
@@ -83,7 +79,6 @@ class Found:
 
     @property
     def is_archive(self) -> bool:
-        """True for a file whose name says zip or gzip."""
         return self.suffix in (".zip", ".gz") and self.path.is_file()
 
 
@@ -159,7 +154,6 @@ def _walk_folder(folder: Path, report: ReadReport, is_log: Callable[[Found], boo
 
 
 def _file(found: Found, report: ReadReport, is_log: Callable[[Found], bool]) -> Iterator[Found]:
-    """The file where it may be a log; else it is counted."""
     if found.suffix in _LOGS or (not _is_binary(found.path) and is_log(found)):
         yield found
     else:
@@ -180,11 +174,7 @@ def _is_binary_head(head: bytes) -> bool:
 
 @contextmanager
 def unpacked(path: Path, report: ReadReport) -> Iterator[Path]:
-    """A folder with the files of an archive, pictures and programs left out; it is removed afterwards.
-
-    Raises:
-        DataError: `E_ARCHIVE`, it is damaged, encrypted, too large, or holds a name that leads out of it.
-    """
+    """A folder, later removed, with an archive's files but pictures and programs. Raises `DataError`, `E_ARCHIVE`."""
     with tempfile.TemporaryDirectory(prefix="ufo-experience-") as name:
         folder = Path(name).resolve() / "logs"
         folder.mkdir()
@@ -231,7 +221,6 @@ def _unpack_zip(path: Path, folder: Path, report: ReadReport) -> None:
 
 
 def _parts(entry: zipfile.ZipInfo, path: Path) -> tuple[str, ...]:
-    """The parts of an entry's name. Raises `DataError` for one that leads elsewhere or is no plain file."""
     name = PurePosixPath(entry.filename.replace("\\", "/"))
     kind = (entry.external_attr >> 16) & 0o170000
     odd = name.is_absolute() or not name.parts or any(part == ".." or ":" in part for part in name.parts)
@@ -241,7 +230,7 @@ def _parts(entry: zipfile.ZipInfo, path: Path) -> tuple[str, ...]:
 
 
 def _copy(stream: IO[bytes] | gzip.GzipFile, target: Path, limit: int, path: Path, head: bytes = b"") -> int:
-    """Write what was read of a stream and what it still gives; returns the bytes. Raises `DataError` beyond `limit`."""
+    """Write what was read of a stream and what it still gives; returns the bytes."""
     size, chunk = 0, head or stream.read(HEAD_BYTES)
     with target.open("wb") as out:
         while chunk:

@@ -72,9 +72,7 @@ def judged_run(
 ) -> Run:
     """A run and who judged it; without a `session` of its own it gets a random one.
 
-    Raises:
-        UsageError: a judge nobody knows, or an unknown detail.
-        DataError: there are no steps, or one names no action; the field is named, and the form a step has.
+    Raises `UsageError` for an unknown judge or detail, `DataError` for no steps or one that names no action.
     """
     expect(str, task, "task")
     if success is not None:

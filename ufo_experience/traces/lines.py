@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH, Problem
 from ufo_experience.store.files import open_regular
-from ufo_experience.store.strict_json import SYNTAX, VALUE, Mended, StrictJsonError, read
+from ufo_experience.store.strict_json import Mended, read
 from ufo_experience.traces.values import Row
 
 MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 20, 1 << 26, 1 << 28  # bytes; of a line without its images
@@ -46,16 +46,11 @@ def read_bytes(path: Path, max_bytes: int = MAX_FILE) -> bytes:
 
 
 def read_text(path: Path, max_bytes: int = MAX_FILE) -> str:
-    """A whole file as text without images, undecodable bytes replaced."""
     return read_bytes(path, max_bytes).decode("utf-8", "replace")
 
 
-class _RawLine(NamedTuple):
-    """One line, a long one without images; None when it was too long. `ended` is False without an LF."""
-
-    number: int
-    data: bytes | None
-    ended: bool = True
+# Number and bytes of a line (a long one without images, None for one too long), and whether an LF ends it.
+_RawLine = tuple[int, bytes | None, bool]
 
 
 def _raw_lines(path: Path, limit: int = MAX_LINE, max_file: int = MAX_FILE) -> Iterator[_RawLine]:
@@ -69,13 +64,13 @@ def _raw_lines(path: Path, limit: int = MAX_LINE, max_file: int = MAX_FILE) -> I
             kept = whole.removesuffix(b"\n")
             if limit < len(kept) < MAX_DOCUMENT:
                 kept = _IMAGE.sub(b"", kept)
-            yield _RawLine(number, kept if len(kept) <= limit else None, data.endswith(b"\n"))
+            yield number, kept if len(kept) <= limit else None, data.endswith(b"\n")
 
 
 def _join_printed(lines: Iterator[_RawLine], limit: int) -> Iterator[_RawLine]:
     """Join the lines of objects that were printed with indentation; lines of other files pass unchanged."""
     for line in lines:
-        if (line.data or b"").rstrip() != b"{":
+        if (line[1] or b"").rstrip() != b"{":
             yield line
             continue
         parts, size, last = [b"{"], 1, b""
@@ -85,19 +80,18 @@ def _join_printed(lines: Iterator[_RawLine], limit: int) -> Iterator[_RawLine]:
             parts = [*parts, last] if size <= limit else []
             if last == b"}":
                 break
-        yield _RawLine(line.number, b"\n".join(parts) if parts else None, ended=last == b"}")
+        yield line[0], b"\n".join(parts) if parts else None, last == b"}"
 
 
 def parse_json(data: bytes, notes: Mended | None = None) -> Any:
-    """Parse UTF-8 JSON. Raises `DataError` (without a place) for text that is not JSON or passes a limit.
+    """Parse UTF-8 JSON. Raises `DataError`, without a place, for text that is not JSON or passes a limit.
 
-    Mended, and named in `notes` (code → message): a key given twice (the last value counts), NaN and infinities
-    (None), halves of surrogate pairs (replaced).
+    `notes` tells what was mended: a key given twice (the last counts), NaN, infinities (None), halves of surrogates.
     """
     try:
         return read(data, levels=MAX_DEPTH + 1, mended={} if notes is None else notes)
-    except StrictJsonError as error:
-        raise DataError(str(error)[:200], code=SYNTAX if error.code == VALUE else error.code) from error
+    except DataError as error:
+        raise DataError(error.reason[:200], code="E_JSON" if error.code == "E_VALUE" else error.code) from error
 
 
 @dataclass
@@ -144,7 +138,6 @@ class JsonLines:
 
 
 def problem(path: Path, code: str, message: str, line: int | None = None) -> Problem:
-    """What could not be used, and where it stands."""
     return Problem(file=str(path), line=line, code=code, message=message)
 
 
@@ -160,10 +153,7 @@ def load_document(path: Path, problems: list[Problem]) -> Any:
 
 
 def records_of(path: Path, problems: list[Problem]) -> Iterator[tuple[int | None, Row]]:
-    """Yield `(line, object)` of a file that holds JSON lines, one object, or a list of objects.
-
-    Raises `DataError` when the file cannot be read; what is no object becomes a problem.
-    """
+    """Yield `(line, object)` of JSON lines, one object, or a list of them; what is none becomes a problem."""
     if path.suffix.casefold() in (".jsonl", ".ndjson") or len(first_values(path)) > 1:
         yield from JsonLines(path, problems=problems)
         return
@@ -185,10 +175,7 @@ def first_text(path: Path) -> str:
 
 
 def first_values(path: Path) -> tuple[Any, ...]:
-    """The first JSON values of a file: those of its first lines, or all of it where it is one document.
-
-    Empty for anything that is not JSON, and for what cannot be opened.
-    """
+    """The first JSON values of a file: of its first lines, or the whole document; empty for other files."""
     values: list[Any] = []
     try:
         for number, line, _ in _raw_lines(path):

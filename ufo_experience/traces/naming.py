@@ -39,7 +39,7 @@ _WORDS: dict[str, Any] = json.loads((files("ufo_experience.traces") / "control_w
 
 
 def _any(words: str) -> str:
-    """A pattern for these words, the longest first, with blanks as they come."""
+    """A pattern for these words, the longest first."""
     return "|".join(re.escape(word) for word in sorted(words.split("|"), key=len, reverse=True))
 
 
@@ -109,7 +109,7 @@ def cells_in(text: str) -> list[Named]:
 
 
 def _acted_on(sentence: str, history: list[Named]) -> Iterator[Named]:
-    """The controls of a sentence with a verb of acting on one; `history` is what was mentioned so far, for "this"."""
+    """The controls a sentence says are acted on; `history` is what was mentioned so far, for "this"."""
     for clause in (whole[:MAX_CLAUSE] for whole in _CLAUSE.split(sentence)):
         chinese = _IS_CHINESE.search(clause) is not None
         verbs = [] if chinese and (_LATER.match(clause) or _PAST.search(clause)) else _VERB.finditer(clause)
@@ -120,10 +120,7 @@ def _acted_on(sentence: str, history: list[Named]) -> Iterator[Named]:
 
 
 def _object_of(clause: str, verb: re.Match[str], chinese: bool, history: list[Named]) -> Named | None:
-    """The control a verb acts on: named behind it, or before it ("auf „Speichern“ klicken"), or meant by "this".
-
-    Of "the File menu's Open" (`File菜单下的Open`) it is the last.
-    """
+    """The control a verb acts on: the last named behind it, or one before it ("auf „Speichern“ klicken"), or "this"."""
     rest = clause[verb.end() : verb.end() + REACH]
     if rest.startswith(_NOT_AFTER):
         return None
@@ -158,7 +155,6 @@ def _meant(noun: str, history: list[Named]) -> Named | None:
 
 
 def _mentions(text: str) -> list[_Mention]:
-    """What a text names."""
     found = []
     for match in _NAME.finditer(text):
         said = match.groupdict()
@@ -181,5 +177,5 @@ def _mentions(text: str) -> list[_Mention]:
 
 
 def _cell(name: str) -> str:
-    """A cell or a range of cells: `$A$1到C3` is "A1:C3"."""
+    """`$A$1到C3` is "A1:C3"."""
     return re.sub(r" ?[:：到至] ?", ":", name.replace("$", ""))

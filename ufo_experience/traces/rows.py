@@ -54,7 +54,7 @@ _STEP_KEYS = {
     *_OTHER_KEYS,
 }  # fmt: skip
 _WORKED, _FAILED = "success succeeded yes true pass passed".split(), "failed failure error fail".split()
-_OUTCOMES = {**dict.fromkeys(_WORKED, True), **dict.fromkeys(("failure", "failed", "no", "false", "fail"), False)}
+OUTCOMES = {**dict.fromkeys(_WORKED, True), **dict.fromkeys(("failure", "failed", "no", "false", "fail"), False)}
 _SUCCESS = ("success", "outcome", "is_successful", "successful", "is_success", "task_success", "passed")
 _JUDGES = ("evaluator", "user", "agent")
 ALMOST_ONE = 0.999  # a score of 1 that was computed
@@ -85,7 +85,6 @@ class RowsReader(ABC):
         """Add the steps of a row; returns what else `Draft.finish` takes."""
 
     def is_row(self, row: Row) -> bool:
-        """True for a row of this format."""
         return row.keys() >= {*self.needs}
 
     def recognises(self, found: Found) -> bool:
@@ -95,7 +94,6 @@ class RowsReader(ABC):
         return any(map(self.is_row, found.rows))
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
-        """The rows of a file."""
         for line, row in records_of(path, report.problems):
             if self.is_row(row):
                 yield row
@@ -103,7 +101,6 @@ class RowsReader(ABC):
                 report.problems.append(problem(path, "E_UNKNOWN_LINE", "another kind of row", line))
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield one trajectory a run. Raises `DataError` when nothing in it can be used."""
         own, taken, number = ReadReport(), 0, 0
         problems = own.problems
         for row in self.runs(path, own):
@@ -153,7 +150,6 @@ def unknown_keys(row: Mapping[str, Any]) -> list[str]:
 def add_row(
     draft: Draft, row: Any, *, line: int | None = None, application: Any = None, agent: Any = None, **said: Any
 ) -> None:
-    """Add the steps a row describes (`steps_of_row`)."""
     for step in steps_of_row(row, **said):
         named = {"application": step["application"] or application, "agent": step["agent"] or agent}
         draft.step(**step | named, line=line)
@@ -232,7 +228,7 @@ def listed_controls(
 
 
 def _around(listed: Sequence[ListedControl], name: str, kind: str, within: str) -> Around | None:
-    """What stood around a control among those in view; None where it is not just one of them."""
+    """What stood around a control, where it is just one of those in view."""
     own = [one for one in listed if name and one.name == name and (not kind or one.kind in (kind, ""))]
     own = [one for one in own if not within or one.within in (within, None)]
     found = around(listed, own[0].label, name) if len(own) == 1 else None
@@ -263,7 +259,6 @@ def _error(row: Row) -> str | None:
 
 
 def states_outcome(record: Row) -> bool:
-    """True for an object that says how the run ended."""
     return record.has(*_SUCCESS, "reward")
 
 
@@ -273,7 +268,7 @@ def stated_outcome(record: Row) -> dict[str, Any]:
     Who said so is "none" unless the file names an evaluator or a user; what only the agent says is unknown.
     """
     stated = record.first(*_SUCCESS)
-    success = stated if isinstance(stated, bool) else _OUTCOMES.get(as_name(stated).casefold())
+    success = stated if isinstance(stated, bool) else OUTCOMES.get(as_name(stated).casefold())
     judge = record.name("evaluated_by").casefold()
     reward = record.get("reward")
     if stated is None and is_number(reward):

@@ -89,8 +89,7 @@ def elements_in(tree: Any) -> Iterator[Element]:
 def names_of_calls(calls: Sequence[Call], words: str, at: NameAt | None) -> list[Named | None]:
     """The name of each call's control: from the tree where it has one, else from the call's comment, else from words.
 
-    Words name what is clicked, where that is one place, not where the pointer moves or scrolls. Of a drag they name
-    cells at most, from where it begins (the pointer moved there before) to where it ends.
+    Words name what is clicked, where that is one place, not where the pointer moves or scrolls; of a drag only cells.
     """
     drags = any("drag" in call.name.casefold() for call in calls)
     places = [place_of(call) for call in calls]
@@ -117,7 +116,6 @@ def _of_drag(words: str, count: int) -> list[Named | None]:
 
 
 def place_of(call: Call) -> tuple[float, float] | None:
-    """The place on the screen a call acts on."""
     given = Row(call.arguments)
     pair: Any = [given.get("x"), given.get("y")] if given.get("x") is not None else given.first(*_PLACES)
     pair = [pair.get("x"), pair.get("y")] if isinstance(pair, dict) else pair
@@ -175,7 +173,7 @@ def _of_objects(nodes: list[Any]) -> Iterator[Element]:
 
 
 def _numbers(text: str, count: int) -> list[float]:
-    """The numbers of a text such as `(12, 40)` or `[0,0][9,9]` when it has just so many."""
+    """The numbers of a text such as `[0,0][9,9]` when it has just so many."""
     found = [float(one) for one in _NUMBER.findall(text[:200])]
     return found if len(found) == count else []
 

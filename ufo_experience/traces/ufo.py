@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +25,7 @@ from ufo_experience.schema import Problem, Trajectory
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.ufo_lines import HOSTS, SKIPPED, LogEntry, release_of
-from ufo_experience.traces.ufo_session import (
-    EVALUATION,
-    REQUEST,
-    RESPONSE,
-    StepView,
-    UfoLog,
-    UfoSession,
-    read_log,
-    subtasks_of,
-)
+from ufo_experience.traces.ufo_session import EVALUATION, LOGS, RESPONSE, StepView, UfoLog, UfoSession, read_log
 
 _SYSTEMS = {"LinuxAgent": "linux", "MobileAgent": "android"}
 
@@ -45,13 +36,11 @@ class UfoReader:
     name = "ufo"
 
     def recognises(self, found: Found) -> bool:
-        """True for a folder with one of UFO's logs, and for a file whose first lines UFO wrote."""
         if found.path.is_dir():
-            return any((found.path / name).is_file() for name in (RESPONSE, REQUEST, EVALUATION))
+            return any((found.path / name).is_file() for name in LOGS)
         return found.path.name == RESPONSE or any(map(release_of, found.values))
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        """Yield the trajectories of each session in the log. Raises `DataError` when it holds no step."""
         log = read_log(path)
         report.problems += log.problems
         if not any(session.rounds() for session in log.sessions):
@@ -62,13 +51,13 @@ class UfoReader:
 
 
 def _told(log: UfoLog, session: UfoSession) -> Iterator[Trajectory]:
-    """The sub-tasks of each round of a session, then the round; of a followed plan the whole only."""
+    """The sub-tasks of each round, then the round; of a followed plan the whole only."""
     followed = _followed_task(session)
     rounds = [session.entries] if followed else session.rounds()
     for entries in rounds:
         goes_on = entries is not rounds[-1]
         request = followed or next((entry.request for entry in entries if entry.request), "")
-        subtasks = [one for one in subtasks_of(entries) if one[0].subtask]
+        subtasks = [one for one in _subtasks_of(entries) if one[0].subtask]
         alone = len(subtasks) == 1 and len(rounds) == 1
         for one in [] if followed or _says_all(subtasks, request) else subtasks:
             more = goes_on or one is not subtasks[-1]
@@ -93,17 +82,13 @@ def _tell(
     evaluation, to_blame = session.evaluation, alone or entries[-1].failed or not entries[-1].claims_end
     success = evaluation.success if evaluation and (evaluation.success or to_blame) else None
     judged = evaluation if evaluation and evaluation.complete and (success is not None or subtask is None) else None
-    claimed = any(entry.claims_end for entry in entries)
-    agent = _agent(entries)
+    claimed, agent = any(entry.claims_end for entry in entries), _agent(entries)
+    reason = entries[-1].error if success is None else evaluation.reason if evaluation and not success else ""
     return draft.finish(
         success=success,
         evaluated_by="evaluator" if judged else "agent" if claimed else "none",
         judge=judged.judge if judged else None,
-        failure_reason=entries[-1].error
-        if success is None
-        else evaluation.reason
-        if evaluation and not success
-        else "",
+        failure_reason=reason,
         score=judged.score if judged and success is not None else None,
         **_spent(entries),
         plan=_plan(session, entries),
@@ -117,12 +102,19 @@ def _tell(
 
 
 def _followed_task(session: UfoSession) -> str:
-    """The task of a `FollowerSession`, "" for any other. Its rounds are steps of a plan, in words of UFO's own;
-    what the user asked for is told by the evaluation alone, as text where others tell a JSON list.
+    """The task of a `FollowerSession`, "" for any other. Its rounds are steps of a plan in words of UFO's own; what
+    was asked for stands in the evaluation alone, as text where others have a JSON list.
     """
     asked = session.evaluation.request if session.evaluation else ""
     known = any(asked in (entry.request, entry.subtask) for entry in session.entries)
     return "" if not asked or asked.startswith("[") or known or len(session.rounds()) < 2 else asked
+
+
+def _subtasks_of(entries: list[LogEntry]) -> list[list[LogEntry]]:
+    """The actor entries of one round by sub-task: a host entry, another text, index or application starts a new one."""
+    told = [entry for entry in entries if entry.role != "error"]
+    groups = groupby(told, lambda one: (one.subtask, one.subtask_index, one.application) if one.role == "app" else None)
+    return [list(group) for key, group in groups if key]
 
 
 def _says_all(subtasks: list[list[LogEntry]], request: str) -> bool:
@@ -133,7 +125,7 @@ def _says_all(subtasks: list[list[LogEntry]], request: str) -> bool:
 
 
 def _spent(entries: list[LogEntry]) -> dict[str, Any]:
-    """What the entries cost in money, tokens and time; the time only where all tell it."""
+    """Money, tokens and time; the time only where all entries tell it."""
     costs = [entry.cost for entry in entries if entry.cost is not None]
     tokens = [entry.tokens for entry in entries if entry.tokens is not None]
     times = [entry.seconds for entry in entries if entry.role != "error"]

@@ -33,7 +33,6 @@ class UfoYamlReader(RowsReader):
     suffixes, sign = (".yaml", ".yml"), _MARKS
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
-        """The entries that are examples."""
         for key, value in load_yaml(path, typed="Args").items():
             entry = as_dict(value)
             if key.startswith("example") and entry.row("example") and entry.name("request", "Sub-task"):

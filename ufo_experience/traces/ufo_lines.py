@@ -19,22 +19,13 @@ from dataclasses import dataclass, field, fields
 from itertools import zip_longest
 from typing import Any
 
-from ufo_experience.traces.values import (
-    Row,
-    as_amount,
-    as_dict,
-    as_dicts,
-    as_int,
-    as_lines,
-    as_name,
-    as_text,
-    short_object,
-)
+from ufo_experience.traces.values import Row, as_dict, as_dicts, as_name, as_text, short_object
 
 SKIPPED = "skipped: "
 HOSTS = ("HostAgent", "ConstellationAgent")
 _CLAIMS = ("FINISH", "ALLFINISH")
 _NO_ACTION = ("", "no_action")
+_OBSERVATION = ("Observation", "Thought", "observation", "thought", "comment", "result")
 _ERROR_KEYS = {"step", "status", "response", "error"}
 _EXECUTION_FAILED = re.compile(r"^An error occurred|doesn't have a method named")
 
@@ -42,8 +33,8 @@ _EXECUTION_FAILED = re.compile(r"^An error occurred|doesn't have a method named"
 Action = dict[str, Any]  # what `Draft.step` takes; beside it the `label` of its control, and the action's own `status`
 
 
-def _said(read: Callable[[Any], Any], *keys: str, default: Any = None) -> Any:
-    """A field that a line says: how it is read, and its keys in all releases."""
+def _said(read: Callable[..., Any], *keys: str, default: Any = None) -> Any:
+    """A field that a line says: the method of `Row` that reads it, and its keys in all releases."""
     return field(default=default, metadata={"read": read, "keys": keys})
 
 
@@ -58,23 +49,21 @@ class LogEntry:
     release: str
     role: str
     status: str | None = None
-    agent: str = _said(as_name, "Agent", "agent_name", "agent_type", default="")
-    step: int | None = _said(as_int, "Step", "session_step", "step_id", "step")
-    round: int = _said(as_int, "Round", "round_num", default=0)
-    counter: int | None = _said(as_int, "Step", "round_step", "session_step", "step_id")
-    request: str = _said(as_text, "Request", "request", default="")
-    subtask: str | None = _said(as_name, "Subtask", "subtask")
-    subtask_index: int | None = _said(as_int, "SubtaskIndex")
-    application: str | None = _said(as_name, "Application", "app_root", "application", "app_domain")
-    observation: str = _said(
-        as_name, "Observation", "Thought", "observation", "thought", "comment", "result", default=""
-    )
-    plan: tuple[str, ...] = _said(as_lines, "Plan", "plan", default=())
-    error: str | None = _said(as_name, "last_error")
-    cost: float | None = _said(as_amount, "Cost", "llm_cost", "cost")
-    tokens: int | None = _said(as_int, "tokens")
-    seconds: float | None = _said(as_amount, "total_time_cost", "total_time")
-    run: str = _said(as_text, "execution_id", default="")
+    agent: str = _said(Row.name, "Agent", "agent_name", "agent_type", default="")
+    step: int | None = _said(Row.whole, "Step", "session_step", "step_id", "step")
+    round: int = _said(Row.whole, "Round", "round_num", default=0)
+    counter: int | None = _said(Row.whole, "Step", "round_step", "session_step", "step_id")
+    request: str = _said(Row.text, "Request", "request", default="")
+    subtask: str | None = _said(Row.name, "Subtask", "subtask")
+    subtask_index: int | None = _said(Row.whole, "SubtaskIndex")
+    application: str | None = _said(Row.name, "Application", "app_root", "application", "app_domain")
+    observation: str = _said(Row.name, *_OBSERVATION, default="")
+    plan: tuple[str, ...] = _said(Row.lines, "Plan", "plan", default=())
+    error: str | None = _said(Row.name, "last_error")
+    cost: float | None = _said(Row.amount, "Cost", "llm_cost", "cost")
+    tokens: int | None = _said(Row.whole, "tokens")
+    seconds: float | None = _said(Row.amount, "total_time_cost", "total_time")
+    run: str = _said(Row.text, "execution_id", default="")
     actions: list[Action] = field(default_factory=list)
     verdict: Row | None = None
 
@@ -85,12 +74,10 @@ class LogEntry:
 
     @property
     def claims_end(self) -> bool:
-        """True when it says FINISH: the agent's claim, no more."""
         return self.status in _CLAIMS
 
 
 def read_entry(line: int, record: Row) -> LogEntry:
-    """Turn a record into a `LogEntry`; a record of no known release gets the role "unknown"."""
     release = release_of(record)
     if release is None:
         return LogEntry(line, "unknown", "unknown")
@@ -98,17 +85,16 @@ def read_entry(line: int, record: Row) -> LogEntry:
         step = record.whole("step")
         return LogEntry(line, release, "error", _status(record), step=step, error=as_text(record["error"]))
     entry = LogEntry(line, release, "app", _status(record))
-    flat = {**as_dict(record["step"]), **record} if release == "gui360" else record
+    flat = Row({**as_dict(record["step"]), **record}) if release == "gui360" else record
     for one in fields(LogEntry):
-        said = (one.metadata["read"](flat.get(key)) for key in one.metadata.get("keys", ()))
-        if (value := next((value for value in said if value not in (None, "", ())), None)) is not None:
+        value = one.metadata["read"](flat, *one.metadata["keys"]) if one.metadata else None
+        if value not in (None, "", ()):
             setattr(entry, one.name, value)
     {"v3": _add_v3, "gui360": _add_gui360}.get(release, _add_pascal)(entry, record)
     return entry
 
 
 def release_of(record: Any) -> str | None:
-    """Tell which release of UFO wrote a record; None when none did."""
     if not isinstance(record, dict):
         return None
     if "execution_id" in record and isinstance(record.get("step"), dict):
@@ -207,7 +193,6 @@ def _error(outcome: Row) -> str | None:
 
 
 def _flat_action(record: Row, entry: LogEntry) -> list[Action]:
-    """The one action of a line that has its parts at the top level."""
     action = _action(record, Row())
     if entry.role == "host":
         action |= {"action_type": "set_focus" if action["control"] else "", "parameters": {}}
@@ -234,5 +219,4 @@ def _phase_error(record: Row) -> str | None:
 
 
 def _is_password(item: Row) -> bool:
-    """True when the log flags a control as a password field."""
     return any(key.replace("_", "").casefold() == "ispassword" and value is True for key, value in item.items())

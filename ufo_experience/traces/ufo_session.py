@@ -17,9 +17,9 @@ from ufo_experience.schema import Judge, Problem
 from ufo_experience.traces.lines import JsonLines, problem
 from ufo_experience.traces.rows import listed_controls
 from ufo_experience.traces.ufo_lines import LogEntry, read_entry
-from ufo_experience.traces.values import Row, as_amount, as_dict
+from ufo_experience.traces.values import Row, as_dict
 
-RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
+LOGS = RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
 MAX_ENTRY = 8 << 20  # bytes of a line
 MAX_REQUEST_LOG = 1 << 33  # images are dropped while reading; what is left of a longer one fits no session we keep
 MAX_IN_WORDS = 12
@@ -43,12 +43,9 @@ class Evaluation:
 
 
 def evaluation_of(record: Row) -> Evaluation:
-    """Read one judgement."""
-    word, score = record.name("complete").casefold(), record.get("score", record.get("evaluation_score"))
+    word, score = record.name("complete").casefold(), record.amount("score", "evaluation_score")
     judge: Judge = "program" if record.get("judge") == "program" else "model"
-    return Evaluation(
-        _VERDICTS.get(word), bool(word), record.name("reason"), judge, as_amount(score), record.name("request")
-    )
+    return Evaluation(_VERDICTS.get(word), bool(word), record.name("reason"), judge, score, record.name("request"))
 
 
 @dataclass
@@ -106,13 +103,6 @@ class UfoSession:
         return [entries for entries in found if any(entry.role != "error" for entry in entries)]
 
 
-def subtasks_of(entries: list[LogEntry]) -> list[list[LogEntry]]:
-    """The actor entries of one round by sub-task: a host entry, another text, index or application starts a new one."""
-    told = [entry for entry in entries if entry.role != "error"]
-    groups = groupby(told, lambda one: (one.subtask, one.subtask_index, one.application) if one.role == "app" else None)
-    return [list(group) for key, group in groups if key]
-
-
 @dataclass
 class UfoLog:
     """All that a folder (or one file of lines) holds, and what of it could not be used."""
@@ -123,10 +113,7 @@ class UfoLog:
 
 
 def read_log(path: Path) -> UfoLog:
-    """Read a session folder, or one file of UFO lines, without judging it.
-
-    Raises `DataError` when there is no `response.log`, or it cannot be opened.
-    """
+    """Read a session folder, or one file of UFO lines. Raises `DataError` where `response.log` cannot be opened."""
     folder = path.parent if path.name == RESPONSE else path if path.is_dir() else None
     file = folder / RESPONSE if folder else path
     if folder and not file.exists():
@@ -186,10 +173,9 @@ def _join_error_lines(entries: list[LogEntry]) -> None:
 
 
 def _add_evaluations(log: UfoLog, path: Path) -> None:
-    """Give each session its judgement, in order.
+    """Give each session its judgement, in order; UFO does not evaluate one that ended in an error.
 
-    UFO does not evaluate a session that ended in an error. Where the numbers do not fit either way, only the last
-    judgement is given, to the last session; the others stay unknown rather than be guessed.
+    Where the numbers do not fit either way, only the last session gets one, the last; others stay unknown.
     """
     lines = JsonLines(path, several_lines=True)
     read = {number: evaluation_of(record) for number, record in lines}

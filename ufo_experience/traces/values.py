@@ -12,8 +12,9 @@ from datetime import datetime, timezone
 from typing import Any, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
+from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH, MAX_TEXT
-from ufo_experience.store.strict_json import StrictJsonError, read
+from ufo_experience.store.strict_json import read
 
 # One more than a field may hold: what is cut here is seen to be too long, and reported, where the record is built.
 KEEP = MAX_TEXT + 1
@@ -47,7 +48,6 @@ def as_dict(value: Any) -> Row:
 
 
 def as_list(value: Any) -> list[Any]:
-    """A list as it is, None as an empty one, anything else as its only item."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -78,7 +78,6 @@ def as_int(value: Any) -> int | None:
 
 
 def as_amount(value: Any) -> float | None:
-    """A finite number of at least 0; None for anything else."""
     with suppress(OverflowError):
         if is_number(value) and math.isfinite(value) and value >= 0:
             return float(value)
@@ -123,7 +122,6 @@ class Row(dict[str, Any]):
     """
 
     def key(self, *keys: str) -> str | None:
-        """The first of these keys that has a value."""
         return next((key for key in keys if self.get(key) not in _EMPTY), None)
 
     def has(self, *keys: str) -> bool:
@@ -142,7 +140,7 @@ class Row(dict[str, Any]):
 
 def parse_literal(text: str) -> Any:
     """The value of a text that is JSON or a Python literal; None when it is neither. Nothing is run."""
-    with suppress(StrictJsonError):
+    with suppress(DataError):
         return read(text.encode("utf-8", "replace"), levels=MAX_DEPTH + 1, mended={})
     with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return json.loads(json.dumps(ast.literal_eval(text), default=str, allow_nan=False))
@@ -150,7 +148,6 @@ def parse_literal(text: str) -> Any:
 
 
 def short_object(value: Any) -> dict[str, Any]:
-    """Arguments of an action, cut like `as_text`."""
     found: dict[str, Any] = _short(as_dict(value))
     return found
 

@@ -16,11 +16,5 @@ from ufo_experience.integrations.ufo.retrieving import (
 )
 from ufo_experience.integrations.ufo.saving import ExperienceSummarizer
 
-__all__ = [
-    "Document",
-    "ExperienceRetriever",
-    "ExperienceSummarizer",
-    "PascalCaseRetriever",
-    "RagConfig",
-    "from_rag_config",
-]
+__all__ = ["Document", "ExperienceRetriever", "ExperienceSummarizer", "PascalCaseRetriever"]
+__all__ += ["RagConfig", "from_rag_config"]

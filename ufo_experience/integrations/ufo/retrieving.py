@@ -69,7 +69,8 @@ class ExperienceRetriever:
         self.last: Retrieval | None = None
         self._settings = settings or load_settings()
         self._memory: ExperienceMemory | None = None
-        self._filtered: _Filtered | None = None
+        self._seen: dict[str, dict[str, Any]] = {}  # id → what a filter looks at
+        self._revision = ""  # of the store, when that was made
         self._told: set[str] = set()
 
     def retrieve(self, query: str, top_k: int, filter: MetadataFilter | None = None) -> list[Document]:
@@ -100,8 +101,7 @@ class ExperienceRetriever:
     def _retrieve(
         self, memory: ExperienceMemory, query: str, top_k: int, filter: MetadataFilter | None
     ) -> list[Document]:
-        self._filtered = self._filtered or _Filtered(memory.store)
-        only = None if filter is None else self._filtered.passing(filter)
+        only = None if filter is None else self._passing(memory.store, filter)
         found = self.last = memory.retrieve(query, top_k=top_k, only=only)
         if found.degraded:
             self._tell(f"searching by words only: {found.degraded}", logging.WARNING)
@@ -117,6 +117,16 @@ class ExperienceRetriever:
         documents = [document for document in made if document is not None]
         self.handed_out |= dict.fromkeys(document.id for document in documents)
         return documents
+
+    def _passing(self, store: ExperienceStore, filter: MetadataFilter) -> set[str]:
+        """Ids of the records that pass; one the filter stumbles over does not, and is named in the log."""
+        revision = store.revision()
+        if revision != self._revision:
+            ids = store.ids()
+            new = store.scan([id for id in ids if id not in self._seen])
+            known = self._seen | {one.id: {**to_ufo_example(one), "app_list": _app_names(one)} for one in new}
+            self._seen, self._revision = {id: known[id] for id in ids if id in known}, revision
+        return {id for id, metadata in self._seen.items() if _passes(filter, metadata, id)}
 
     def _open(self) -> ExperienceMemory | None:
         if self._memory is None:
@@ -222,28 +232,6 @@ def _app_names(experience: Experience) -> list[str]:
     keys = [application_key(name) for name in others]
     processes = [f"{one}.exe" for key in keys if key for one in (key, *process_names(key))]
     return list(dict.fromkeys([*recorded, *processes]))
-
-
-class _Filtered:
-    """The records of a store as UFO's filter sees them: all are looked at, before anything is ranked.
-
-    The metadata of every record is made once and kept; what was stored since is added at the next question.
-    """
-
-    def __init__(self, store: ExperienceStore) -> None:
-        self._store = store
-        self._known: dict[str, dict[str, Any]] = {}
-        self._revision = ""
-
-    def passing(self, filter: MetadataFilter) -> set[str]:
-        """Ids of the records that pass; one the filter stumbles over does not, and is named in the log."""
-        revision = self._store.revision()
-        if revision != self._revision:
-            ids = self._store.ids()
-            new = self._store.scan([id for id in ids if id not in self._known])
-            known = self._known | {one.id: {**to_ufo_example(one), "app_list": _app_names(one)} for one in new}
-            self._known, self._revision = {id: known[id] for id in ids if id in known}, revision
-        return {id for id, metadata in self._known.items() if _passes(filter, metadata, id)}
 
 
 def _passes(filter: MetadataFilter, metadata: Mapping[str, Any], id: str) -> bool:
