@@ -49,7 +49,6 @@ DryRun = Annotated[bool, Option("--dry-run", help="Only say which records it wou
 Trusts = Literal["quarantined", "observed", "verified", "approved"]
 Judge = Literal["user", "program", "model", "agent"]
 
-
 # The arguments that say which records are meant, by the fields of `RecordFilter`; `unknown` is one more `success`.
 FILTER: dict[str, Any] = {
     "ids": Annotated[list[str], Argument(metavar="[ID]...", help="Ids; a unique beginning will do.")],

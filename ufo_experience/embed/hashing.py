@@ -77,10 +77,6 @@ def _letter_runs(word: str) -> tuple[str, ...]:
 on_forgetting(_letter_runs.cache_clear)
 
 
-def _code(feature: str) -> int:
-    return zlib.crc32(feature.encode("utf-8", "surrogatepass"))
-
-
 class HashingEmbedder:
     """`dim` cells (16 to 65,536, else `UsageError`). Of a text longer than a record may hold the beginning counts."""
 
@@ -106,7 +102,7 @@ class HashingEmbedder:
 
     def _cells(self, worth: Mapping[str, float]) -> NDArray[np.float64]:
         """Add the features up in their cells, in their order, scaled to length 1."""
-        codes = np.fromiter(map(_code, worth), np.int64, len(worth))
+        codes = np.array([zlib.crc32(feature.encode("utf-8", "surrogatepass")) for feature in worth], np.int64)
         values = np.fromiter(worth.values(), np.float64, len(worth))
         cells = np.bincount((codes >> 1) % self.dim, np.where(codes & 1, values, -values), self.dim)
         norm = math.sqrt(math.fsum((cells[cells != 0] ** 2).tolist()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import UsageError
@@ -11,9 +11,6 @@ from ufo_experience.index.base import ExperienceIndex
 from ufo_experience.store import scheme_of
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.folder import FolderStore
-
-if TYPE_CHECKING:
-    from ufo_experience.store.postgres import PostgresStore
 
 
 def open_index(store: ExperienceStore, embedder: Callable[[], Embedder]) -> ExperienceIndex:
@@ -24,8 +21,9 @@ def open_index(store: ExperienceStore, embedder: Callable[[], Embedder]) -> Expe
         return SqliteIndex(store, embedder)
     if scheme_of(store.location) == "postgresql":
         from ufo_experience.index.postgres import PostgresIndex
+        from ufo_experience.store.postgres import PostgresStore
 
-        return PostgresIndex(cast("PostgresStore", store), embedder)
+        return PostgresIndex(cast(PostgresStore, store), embedder)
     own = getattr(store, "open_index", None)
     if own is None:
         raise UsageError(f"the store at {store.location} has no index")

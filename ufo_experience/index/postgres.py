@@ -129,9 +129,8 @@ class PostgresIndex:
         return {key: bytes(value) for key, value in self._database.select(query, (kind, list(keys)))}
 
     def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
-        """Keep small values, erased with the record that `owner` names; who may only read keeps none."""
         rows = [(kind, key, value, owner or None) for key, value in sorted(values.items())]
-        with suppress(StorageError), self._database.transaction() as connection:
+        with suppress(StorageError), self._database.transaction() as connection:  # who may only read keeps none
             connection.cursor().executemany(sql.KEEP, rows)
 
     # ---- following the store ----
@@ -156,7 +155,6 @@ class PostgresIndex:
         return IndexReport(records, embedded, max(0, records - embedded), requests, cost, seconds)
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
-        """Make all rows again, in one transaction; vectors of texts that have not changed are kept."""
         embedder, records = self._embedder(), self._store.scan()
         given = {"embedder": embedder.name, "length": base.length_of(embedder)}
         with self._database.transaction() as connection:

@@ -69,7 +69,6 @@ class ExperienceMiddleware(AgentMiddleware[Any, Any]):
 
 
 def _calls(state: Any) -> list[Any]:
-    """All tool calls of a conversation, in order."""
     return [call for message in state["messages"] if message.type == "ai" for call in message.tool_calls]
 
 

@@ -1,11 +1,7 @@
 """A Model Context Protocol server over a store: `ufo-experience mcp`.
 
-Read-only unless more is asked for: `find_experience` and `experience_prompt`. `--allow-writes` adds `report_outcome`
-and `record_run` (a run lands as observed: nobody is shown it before somebody judged it), `--allow-approve` adds
-`approve_experience`, which asks the person behind the client and fails closed where it cannot, and
-`quarantine_experience`, `--allow-run` adds `run`. That nothing is known is a normal answer, never an error.
-
-Needs `pip install "ufo-experience[mcp]"`.
+Read-only unless more is allowed: `docs/mcp.md` has the table of tools. That nothing is known is a normal answer, never
+an error. Needs `pip install "ufo-experience[mcp]"`.
 """
 
 from __future__ import annotations
@@ -128,8 +124,6 @@ def build_server(
 
 
 def _add_reads(server: MCPServer, memory: ExperienceMemory) -> None:
-    """What every client may do: find, read, and take a prompt."""
-
     @server.tool(title="Find experience", annotations=READS)
     def find_experience(task: Task, application: Application = "", top_k: TopK = None) -> Answer:
         """Recorded runs of similar UI tasks. An empty list is normal: go on without."""
@@ -193,8 +187,6 @@ def _block(memory: ExperienceMemory, task: str, application: str, max_tokens: in
 
 
 def _add_writes(server: MCPServer, memory: ExperienceMemory) -> None:
-    """Credit what was shown, and keep a run."""
-
     @server.tool(title="Report the outcome", annotations=WRITES)
     def report_outcome(ids: Ids, success: Worked, session: Session) -> Changed:
         """Say how the run ended in which these experiences were shown, once for each session."""

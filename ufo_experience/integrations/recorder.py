@@ -28,7 +28,7 @@ from ufo_experience.redact import redact
 from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect
 from ufo_experience.session.files import append_line
 from ufo_experience.session.parts import SavePolicy
-from ufo_experience.traces.calls import take_target
+from ufo_experience.traces.calls import arguments_of, take_target
 from ufo_experience.traces.files import FINISHED
 from ufo_experience.traces.in_memory import JudgedBy, run_of
 
@@ -164,7 +164,7 @@ class Recorder:
         self, name: str, arguments: Mapping[str, Any] | str | None, result: object = "", error: str | None = None
     ) -> None:
         """Note a tool call as a step: the argument that names a control is its target, the others are parameters."""
-        given = _arguments(arguments)
+        given = arguments_of(dict(arguments) if isinstance(arguments, Mapping) else arguments)
         target, role = take_target(given, expect(str, name, "name"))
         answer = ""
         with self._silently():  # whatever a host's tool gives, its text is asked for here
@@ -277,19 +277,6 @@ class Recorder:
         step = run.steps[-1].model_dump(mode="json", exclude_defaults=True, exclude={"step_number", "source"})
         row = {"session": self.session, "task": run.task, "application": self.application, **step}
         append_line(self.log, json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False))
-
-
-def _arguments(given: Mapping[str, Any] | str | None) -> dict[str, Any]:
-    """The arguments of a call: a mapping, or JSON text as models write it; other text is one argument."""
-    if isinstance(given, Mapping):
-        return dict(given)
-    if not given:
-        return {}
-    try:
-        read = json.loads(given)
-    except ValueError:
-        return {"arguments": given}
-    return read if isinstance(read, dict) else {"arguments": given}
 
 
 def _in_view(controls: Iterable[Any]) -> list[Any]:

@@ -72,9 +72,11 @@ class Query:
 
 @dataclass(frozen=True)
 class Found:
-    """A candidate with all that was worked out for it; `raw` is the score before what became of the record counts."""
+    """A candidate with all that was worked out for it; `here` is what is asked in its application, `raw` the score
+    before what became of the record counts."""
 
     asked: Request
+    here: Request
     row: Row
     score: float
     raw: float
@@ -132,45 +134,56 @@ class Retriever:
         """What made the vectors."""
         return "hashing" if self.embedder is None else self.embedder.name
 
-    def rank(self, request: Request, query: Query, *, trusted: bool = True) -> tuple[list[Found], str | None]:
-        """Everything near a request that the filters admit, best first; and why words alone answered, where that was
-        not meant. Trust is one of the filters: a flood of what nobody vouched for hides nothing."""
+    def rank(
+        self, request: Request, query: Query, *, trusted: bool = True, known: frozenset[str] = frozenset()
+    ) -> tuple[list[Found], str | None]:
+        """Everything near a request that the filters admit, best first, nothing where that is what is `known`; and why
+        words alone answered, where that was not meant. Trust is one of the filters: a flood of what nobody vouched for
+        hides nothing."""
         filter = Filter(query.application, query.env, only=query.only, exclude_session=query.exclude_session)
         if trusted:
             filter = replace(filter, min_trust=self.policy.own, min_trust_imported=self.policy.imported)
         vector = None
         try:
             vector = self.embedder.embed([request.safe], "query")[0] if self.embedder else None
-            return self._found(request, vector, filter), None
+            return self._found(request, vector, filter, known), None
         except ServiceError as error:
             degraded = f"embeddings unavailable: {error}"
         except DataError as error:
             if vector is None or error.code != MISMATCH:
                 raise
             degraded = str(error)
-        return self._found(request, None, filter), degraded
+        return self._found(request, None, filter, known), degraded
 
-    def _found(self, request: Request, vector: Vector | None, filter: Filter) -> list[Found]:
+    def _found(self, request: Request, vector: Vector | None, filter: Filter, known: frozenset[str]) -> list[Found]:
         """The candidates of a filter, best first. A judge hears of tasks that share no word with the request, too."""
         candidates = self.index.candidates(request, vector=vector, filter=filter)
         if self.judge is not None and self.index.count(filter) <= MOST_READ:
             met = {one.row.id for one in candidates}
             candidates += [Candidate(row) for row in self.index.rows(filter=filter) if row.id not in met]
+        if {one.row.id for one in candidates} == known:
+            return []
         words = {word for one in (request, *(one.row.request for one in candidates)) for word in one.words}
-        rarity = self.index.rarity(words | {""}) if candidates else {}
+        rarity = self.index.rarity(words | {""})
+        here = {name: request.within(name) for name in {one.row.application for one in candidates}}
         found = scored(request, candidates, rarity)
-        return [self._told(request, *one) for one in found]
+        return [self._told(request, here[one[0].row.application], *one) for one in found]
 
     def _told(
-        self, request: Request, one: Candidate, order: float, score: float, features: Mapping[str, float]
+        self,
+        request: Request,
+        here: Request,
+        one: Candidate,
+        order: float,
+        score: float,
+        features: Mapping[str, float],
     ) -> Found:
         raw = lifted(request, one.row, score) if one.row.wordings else score
-        is_same = task_key(Request.parse(request.text, one.row.application)) == one.row.task_key
-        if is_same and conflict(request, one.row.request) is None:
+        if task_key(here) == one.row.task_key and conflict(request, one.row.request) is None:
             raw = max(raw, SAME_TASK)
         if one.cosine is not None:
             features = {**features, "cosine": one.cosine}
-        return Found(request, one.row, raw * usage_factor(one.row), raw, order, features)
+        return Found(request, here, one.row, raw * usage_factor(one.row), raw, order, features)
 
     def threshold(self, query: Query) -> float:
         """The least score that is served."""
@@ -212,11 +225,12 @@ class _Answer:
         judged = self._judged(helpful)
         hits = self._hits(filter(self._fits, helpful) if judged is None else judged)
         negatives = self._hits(one for one in open_ if one.row.success is False and self._fits(one))
-        below = [one for one in helpful if one.score < self._threshold and one.opposite is None]
+        below = [one for one in helpful if one.score < self._threshold]
         served = {run for hit in hits for run in hit.runs}
         self._withhold(self._found, served)
         if not hits:
-            self._withhold(self._by.rank(self._request, query, trusted=False)[0], served)
+            known = frozenset(one.row.id for one in self._found)
+            self._withhold(self._by.rank(self._request, query, trusted=False, known=known)[0], served)
             if not self._withheld and query.application is not None:
                 self._withhold_elsewhere()
         self._notes += filter(None, [self._by.note_served(hit.id, self._request) for hit in hits])
@@ -229,7 +243,7 @@ class _Answer:
             withheld=tuple(sorted(self._withheld.values(), key=lambda one: (-one.score, one.id))),
             reason=None if hits else self._reason(below, bool(negatives)),
             notes=tuple(self._notes),
-            near=self._hits(below, query.near) if query.near else (),
+            near=self._hits((one for one in below if one.opposite is None), query.near) if query.near else (),
             application=query.application,
         )
 
@@ -241,10 +255,10 @@ class _Answer:
 
     def _same_task(self, one: Found) -> Found:
         """A request that differs from a stored one only in words that its run typed or chose is the same task."""
-        if one.raw >= self._threshold or one.opposite is not None:
+        asked, stored = one.here, one.row.request
+        if one.raw >= self._threshold or not other_words(asked, stored) or one.opposite is not None:
             return one
-        asked, stored = Request.parse(self._request.text, one.row.application), one.row.request
-        record = self._record(one) if other_words(asked, stored) else None
+        record = self._record(one)
         if record is None or not is_same_but_for_values(asked, stored, record):
             return one
         return replace(one, score=SAME_TASK * usage_factor(one.row), raw=SAME_TASK)
@@ -383,7 +397,7 @@ class _Answer:
             lacking = any(not row.followable for row in rows)
             missing = "nobody could follow what is stored: it lacks a task, steps or the names of controls"
             return missing if lacking else "no experience passes the filters"
-        lost = next((one for one in below if one.raw >= self._threshold), None)
+        lost = next((one for one in below if one.raw >= self._threshold and one.opposite is None), None)
         record = self._record(lost) if lost else None
         if record is not None:
             told = self._by.policy.look_again(record) or "was reported to hurt"
@@ -391,9 +405,10 @@ class _Answer:
             return f"{record.id[:8]} {told} and lost rank: {again}"
         if only_failed:
             return "only failed runs of this task are known"
-        if not below:
+        nearest = next((one for one in sorted(below, key=lambda one: -one.score) if one.opposite is None), None)
+        if nearest is None:
             return f"no experience reaches the threshold of {self._threshold:.2f}"
-        best, threshold = told_apart(max(one.score for one in below), self._threshold)
+        best, threshold = told_apart(nearest.score, self._threshold)
         return f"the best experience scores {best}, below the threshold of {threshold}"
 
 

@@ -67,7 +67,7 @@ def other_words(asked: Request, stored: Request) -> list[tuple[str, str]] | None
     """
     new, old = _WORD.findall(asked.masked), _WORD.findall(stored.masked)
     found = []
-    if set(old).isdisjoint(new):
+    if len(old) != len(new) or set(old).isdisjoint(new):
         return None
     for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind == "replace" and j - i == m - k <= _MOST_WORDS and SKIPPED.isdisjoint(new[k:m]):

@@ -6,6 +6,7 @@ A record never changes: `edit` stores a new one that names the old as superseded
 from __future__ import annotations
 
 import difflib
+import secrets
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -134,7 +135,7 @@ class Actions:
         now: Iterable[Experience],
         after: tuple[str, ...] = (),
     ) -> Change:
-        id = content_id({"verb": verb, "ids": [one.id for one in before], "at": _now().isoformat()})
+        id = secrets.token_hex(16)
         seen = {} if verb == "removed" else {one.id: fingerprint(one) for one in now}
         self._done[id] = change = Change(id, verb, before, said, seen, after)
         while len(self._done) > KEPT:
@@ -166,7 +167,7 @@ def edited(old: Experience, form: Form) -> Experience:
     data["slots"] = {name: given.get(f"slot:{name}") or kind for name, kind in old.slots.items()}
     notes = [note for note in old.provenance.notes if not note.startswith(SUPERSEDES)]
     data["provenance"]["notes"] = [*notes, f"{SUPERSEDES}{old.id}"]
-    data |= {"usage": {}, "trust": Trust.APPROVED, "created_at": _now()}
+    data |= {"usage": {}, "trust": Trust.APPROVED, "created_at": datetime.now(timezone.utc)}
     data["id"] = content_id({name: data[name] for name in ("state", "action", "slots", "created_at")} | {"was": old.id})
     new = validate(Experience, data)
     if _lines(new) == _lines(old):
@@ -209,7 +210,3 @@ def _lines(one: Experience) -> list[str]:
         *(f"slot {name}: {kind}" for name, kind in sorted(one.slots.items())),
         *(" ".join(step.split()) for step in steps),
     ]
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)

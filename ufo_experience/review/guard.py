@@ -88,9 +88,8 @@ class Guard:
     def _exchange(self, request: Request) -> Response | None:
         """The token of the start URL for a cookie, and a clean address; None when it is not that one."""
         given = request.query_params.getlist("token")
-        if self._token is None or (request.method, request.url.path, len(given)) != ("GET", "/", 1):
-            return None
-        if not _same(given[0], self._token):
+        is_start = (request.method, request.url.path, len(given)) == ("GET", "/", 1)
+        if self._token is None or not is_start or not _same(given[0], self._token):
             return None
         self._token = None
         answer = RedirectResponse("/", 303)

@@ -57,34 +57,21 @@ class Pages:
         log = AuditLog(self.memory.store.cache_folder / FILE).rows()
         days, unanswered = _days(log), _unanswered(log)
         waits = Counter(row.waits for row in rows if row.waits)
-        usages = [row.one.usage for row in rows]
         return {
+            **health,
             "unseen": waits.total() - waits[RISKY],
             "looked": waits[RISKY],
             "audited": self.memory.settings.audit,
             "next": _next_thing(waits, unanswered, health),
-            "outcomes": Counter(row.outcome for row in rows).most_common(),
-            "trusts": Counter(row.one.trust.value for row in rows).most_common(),
             "applications": _applications(rows),
-            "used": sum(usage.injected for usage in usages),
-            "helped": sum(usage.helped for usage in usages),
-            "hurt": sum(usage.hurt for usage in usages),
             "days": days,
             "most": max((answered + missed for _, answered, missed in days), default=0),
             "unanswered": unanswered,
-            **health,
         }
 
     def health(self, request: Request) -> Data:
-        """How the index stands: how many records have a vector, why the others have none."""
-        told = self.memory.stats()
-        return {
-            "records": told.records,
-            "indexed": told.indexed,
-            "reason": self.memory.waiting_for_index,
-            "embedder": told.embedder,
-            "location": told.location,
-        }
+        """What is in the store, how many records have a vector, and why the others have none."""
+        return {**vars(self.memory.stats()), "reason": self.memory.waiting_for_index}
 
     def experiences(self, request: Request) -> Data:
         """A page of the list: searched, filtered and sorted by one line."""

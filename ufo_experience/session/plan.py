@@ -96,12 +96,6 @@ class PlanAgent:
         return Decision(AgentStatus.CONTINUE, (command,), application=opened[0] if opened else "")
 
 
-def plan_agents(plan: Plan) -> tuple[PlanAgent, PlanAgent]:
-    """The host and the app agent that replay a plan together."""
-    left = deque(plan.actions)
-    return PlanAgent(left, HOST), PlanAgent(left, APP)
-
-
 def _fill(value: Any, values: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return _PLACEHOLDER.sub(lambda match: values.get(match[1] or "", match[0]), value)

@@ -6,14 +6,16 @@ connection; the others read what to do from a file.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
 from ufo_experience.session.dispatcher import WebSocketCommandDispatcher
 from ufo_experience.session.files import StrPath
+from ufo_experience.session.log import APP, HOST
 from ufo_experience.session.parts import Interactor, SessionParts
-from ufo_experience.session.plan import check_replayable, load_plan, plan_agents
+from ufo_experience.session.plan import PlanAgent, check_replayable, load_plan
 from ufo_experience.session.protocols import TaskExecutionProtocol
 from ufo_experience.session.session import BaseSession
 
@@ -106,4 +108,5 @@ class FollowerSession(FromFileSession):
 
     def _init_agents(self) -> None:
         check_replayable(self.plan, self.plan_file)
-        self.host_agent, self.app_agent = plan_agents(self.plan)
+        left = deque(self.plan.actions)
+        self.host_agent, self.app_agent = PlanAgent(left, HOST), PlanAgent(left, APP)

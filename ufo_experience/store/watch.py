@@ -132,10 +132,9 @@ class Watch:
 
     def _look(self) -> dict[str, str]:
         """The stamps of the events and of the folders with records: no file is opened."""
-        records, names = self._root / RECORDS, [EVENTS, REMOVED]
-        if records.is_dir():
-            with os.scandir(records) as entries:
-                names += [f"{RECORDS}/{one.name}" for one in entries if one.is_dir(follow_symlinks=False)]
+        names = [EVENTS, REMOVED]
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self._root / RECORDS) as entries:
+            names += [f"{RECORDS}/{one.name}" for one in entries if one.is_dir(follow_symlinks=False)]
         return {name: stamp for name in names if (stamp := self.stamp(name))}
 
     def _take_in(self, db: sqlite3.Connection, look: Mapping[str, str], everything: bool) -> None:

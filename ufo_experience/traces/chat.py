@@ -15,9 +15,9 @@ from ufo_experience.traces.calls import calls_in
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
-from ufo_experience.traces.rows import TASK, RowsReader, stated_outcome, states_outcome, steps_of_calls
+from ufo_experience.traces.rows import TASK, RowsReader, stated_outcome, steps_of_calls
 from ufo_experience.traces.tree import Marks, marks_of_text
-from ufo_experience.traces.values import Row, as_dict, as_dicts, as_host, as_list, as_text
+from ufo_experience.traces.values import Row, as_dict, as_dicts, as_list, as_text
 
 MAX_RESULT = 2_000  # characters of a tool's answer
 _LISTS = ("messages", "conversation", "chat", "traj", "items", "input", "output", "conversations", "contents")
@@ -146,15 +146,14 @@ class ChatReader(RowsReader):
         yield from single.runs(Row())
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        head, host = row["head"], None
+        head = row["head"]
         stated = head.first(*TASK)  # the task is what the file states beside the messages, else the text of the user
         draft.request = stated if isinstance(stated, str) else row["task"]
         draft.starts_with = [row["task"], [step["action_type"] for _, step in row["made"]]]
         for _, step in row["made"]:
-            host = as_host(step["parameters"].get("url")) or host
-            draft.step(**step, application=head.first("application", "app") or host)
-        outcome = stated_outcome(head) if states_outcome(head) else {}
-        return {**outcome, "agent": head.get("model") or self.name, "env": "web" if host else None}
+            site = draft.on_site(step["parameters"].get("url"))
+            draft.step(**step, application=head.first("application", "app") or site)
+        return {**stated_outcome(head), "agent": head.get("model") or self.name, "env": "web" if draft.site else None}
 
 
 def _is_talk(value: Any) -> bool:

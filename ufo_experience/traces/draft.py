@@ -14,7 +14,7 @@ from ufo_experience.redact.names import is_secret_name
 from ufo_experience.schema import Around, Control, Outcome, Problem, Source, Step, Trajectory, clip, validate
 from ufo_experience.traces.lines import problem
 from ufo_experience.traces.naming import Named, english_role
-from ufo_experience.traces.values import KEEP, as_amount, as_name, as_text, as_time, short_object
+from ufo_experience.traces.values import KEEP, as_amount, as_host, as_name, as_text, as_time, short_object
 
 NO_TASK = "E_NO_TASK"  # the problem of a log that does not say what the task was
 
@@ -40,11 +40,17 @@ class Draft:
         self.steps: list[Step] = []
         self.views: list[VisibleControls] = []
         self.sensitive: dict[str, None] = {}
+        self.site: str | None = None
 
     def application(self, name: Any) -> None:
         """Note an application the run used; an empty name is ignored."""
         if text := self._name(name):
             self.applications[text] = None
+
+    def on_site(self, address: Any = None) -> str | None:
+        """The site the run is on: that of this address, if it is one, else of the last."""
+        self.site = as_host(address) or self.site
+        return self.site
 
     def step(
         self, action_type: Any, *, control: Any = None, control_type: Any = None, within: Any = None,
@@ -96,7 +102,7 @@ class Draft:
         self, *, success: bool | None = None, evaluated_by: str = "none", judge: str | None = None, score: Any = None,
         failure_reason: Any = None, cost: Any = None, latency_ms: Any = None, tokens: int | None = None,
         plan: Iterable[str] = (), tips: Iterable[str] = (), agent: Any = None, env: Any = None, started_at: Any = None,
-        sources: Iterable[Path] = (), complete: bool = True, truncated: bool = False, problems: Iterable[Problem] = (),
+        sources: Iterable[Path] = (), complete: bool = True, problems: Iterable[Problem] = (),
     ) -> Trajectory:  # fmt: skip
         """Close the trajectory with its outcome. A run whose task is unknown gets a request that says so."""
         share, noted = as_amount(score), [*problems]
@@ -135,7 +141,7 @@ class Draft:
             "tips": self._lines(tips),
             "sensitive": tuple(self.sensitive),
             "visibility": visibility(self.steps, self.views),
-            "truncated": truncated or self.cut or self.left_out > 0,
+            "truncated": self.cut or self.left_out > 0,
         }
         return validate(Trajectory, values, file=str(self.path))
 

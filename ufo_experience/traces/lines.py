@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import MAX_DEPTH, Problem
@@ -49,12 +49,8 @@ def read_text(path: Path, max_bytes: int = MAX_FILE) -> str:
     return read_bytes(path, max_bytes).decode("utf-8", "replace")
 
 
-class _RawLine(NamedTuple):
-    """One line, without images if it is long; None when it was too long. `ended` is False without an LF."""
-
-    number: int
-    data: bytes | None
-    ended: bool = True
+# Number and bytes of a line (a long one without images, None for one too long), and whether an LF ends it.
+_RawLine = tuple[int, bytes | None, bool]
 
 
 def _raw_lines(path: Path, limit: int = MAX_LINE, max_file: int = MAX_FILE) -> Iterator[_RawLine]:
@@ -68,13 +64,13 @@ def _raw_lines(path: Path, limit: int = MAX_LINE, max_file: int = MAX_FILE) -> I
             kept = whole.removesuffix(b"\n")
             if limit < len(kept) < MAX_DOCUMENT:
                 kept = _IMAGE.sub(b"", kept)
-            yield _RawLine(number, kept if len(kept) <= limit else None, data.endswith(b"\n"))
+            yield number, kept if len(kept) <= limit else None, data.endswith(b"\n")
 
 
 def _join_printed(lines: Iterator[_RawLine], limit: int) -> Iterator[_RawLine]:
     """Join the lines of objects that were printed with indentation; lines of other files pass unchanged."""
     for line in lines:
-        if (line.data or b"").rstrip() != b"{":
+        if (line[1] or b"").rstrip() != b"{":
             yield line
             continue
         parts, size, last = [b"{"], 1, b""
@@ -84,14 +80,13 @@ def _join_printed(lines: Iterator[_RawLine], limit: int) -> Iterator[_RawLine]:
             parts = [*parts, last] if size <= limit else []
             if last == b"}":
                 break
-        yield _RawLine(line.number, b"\n".join(parts) if parts else None, ended=last == b"}")
+        yield line[0], b"\n".join(parts) if parts else None, last == b"}"
 
 
 def parse_json(data: bytes, notes: Mended | None = None) -> Any:
-    """Parse UTF-8 JSON. Raises `DataError` (without a place) for text that is not JSON or passes a limit.
+    """Parse UTF-8 JSON. Raises `DataError`, without a place, for text that is not JSON or passes a limit.
 
-    Mended, and named in `notes` (code → message): a key given twice (the last value counts), NaN and infinities
-    (None), halves of surrogate pairs (replaced).
+    `notes` tells what was mended: a key given twice (the last counts), NaN, infinities (None), halves of surrogates.
     """
     try:
         return read(data, levels=MAX_DEPTH + 1, mended={} if notes is None else notes)

@@ -24,24 +24,11 @@ from typing import Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import NOT_EXECUTED, Problem
+from ufo_experience.traces import rows
 from ufo_experience.traces.calls import TARGETS
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import load_document, problem, records_of
-from ufo_experience.traces.rows import (
-    APPLICATION,
-    SESSION,
-    STEPS,
-    TASK,
-    RowsReader,
-    add_row,
-    is_item,
-    is_step,
-    lack_of,
-    stated_ending,
-    stated_outcome,
-    states_outcome,
-)
 from ufo_experience.traces.values import Row, as_dict, as_dicts, as_lines, as_name
 
 Numbered = tuple[int | None, Row]  # a row with its line
@@ -70,39 +57,39 @@ _CLOUD_FLOW = (
 )
 
 
-class GenericReader(RowsReader):
+class GenericReader(rows.RowsReader):
     """Sessions of steps under common names."""
 
     name = "generic"
     wanted = "session with a task and steps"
 
     def is_row(self, row: Row) -> bool:
-        return _is_session(row) or (is_step(row) and row.has(*SESSION))
+        return _is_session(row) or (rows.is_step(row) and row.has(*rows.SESSION))
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         for _, group in groupby(records_of(path, report.problems), key=_session_of):
-            rows = []
+            found = []
             for line, row in group:
-                if _is_session(row) or is_step(row):
-                    rows.append((line, row))
-                elif lack := lack_of(row):
+                if _is_session(row) or rows.is_step(row):
+                    found.append((line, row))
+                elif lack := rows.lack_of(row):
                     report.failed.append((f"{path}:{line}" if line else str(path), lack))
                 else:
                     told = f"neither a session nor a step; keys: {', '.join(sorted(row)[:20])[:200]}"
                     report.problems.append(problem(path, "E_UNKNOWN_LINE", told, line))
-            if rows:
-                yield Row(rows=rows)
+            if found:
+                yield Row(rows=found)
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         (line, head), last = row["rows"][0], row["rows"][-1][1]
-        draft.request, draft.subtask = head.first(*TASK), head.get("subtask")
-        draft.name, draft.starts_with = head.name(*SESSION) or draft.name, head
+        draft.request, draft.subtask = head.first(*rows.TASK), head.get("subtask")
+        draft.name, draft.starts_with = head.name(*rows.SESSION) or draft.name, head
         whole = _is_session(head)
-        steps = [(line, one) for one in head.listed(*STEPS)] if whole else row["rows"]
-        problems = _add_steps(draft, steps, head.first(*APPLICATION), is_item)
-        outcome = stated_outcome(last if states_outcome(last) else head)
+        steps = [(line, one) for one in head.listed(*rows.STEPS)] if whole else row["rows"]
+        problems = _add_steps(draft, steps, head.first(*rows.APPLICATION), rows.is_item)
+        outcome = rows.stated_outcome(last if rows.states_outcome(last) else head)
         alone = {} if whole else {"cost": draft.summed_cost(), "tokens": None, "latency_ms": None}
-        return {**stated_ending(head), **outcome, **alone, "problems": problems}
+        return {**rows.stated_ending(head), **outcome, **alone, "problems": problems}
 
 
 def _add_steps(
@@ -112,7 +99,7 @@ def _add_steps(
     problems = []
     for place, (line, one) in enumerate(steps, start=1):
         if is_one(one):
-            add_row(draft, one, line=line, application=application)
+            rows.add_row(draft, one, line=line, application=application)
         else:
             problems.append(problem(draft.path, "E_STEP", f"step {place} names no action", line))
     return problems
@@ -120,8 +107,10 @@ def _add_steps(
 
 def _is_session(value: Row) -> bool:
     """True for an object with steps; one without a field for the task must name actions as nothing but steps does."""
-    steps = next((value[key] for key in STEPS if isinstance(value.get(key), list) and value[key]), None)
-    return steps is not None and (value.has(*TASK) or (value.keys().isdisjoint(TASK) and is_step(as_dict(steps[0]))))
+    steps = next((value[key] for key in rows.STEPS if isinstance(value.get(key), list) and value[key]), None)
+    return steps is not None and (
+        value.has(*rows.TASK) or (value.keys().isdisjoint(rows.TASK) and rows.is_step(as_dict(steps[0])))
+    )
 
 
 def _session_of(row: Numbered) -> tuple[str, str]:
@@ -129,10 +118,10 @@ def _session_of(row: Numbered) -> tuple[str, str]:
     line, record = row
     if _is_session(record):
         return "object", f"{line} {id(record)}"
-    return "row", record.name(*SESSION) or record.name(*TASK)
+    return "row", record.name(*rows.SESSION) or record.name(*rows.TASK)
 
 
-class _Document(RowsReader):
+class _Document(rows.RowsReader):
     """A file that holds one run; a bare list is its steps."""
 
     def recognises(self, found: Found) -> bool:
@@ -160,11 +149,11 @@ class ExecutionTraceReader(_Document):
         return bare or "execution_trace" in row or ("task_description" in row and "steps" in row)
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        rows = row.listed("execution_trace", "steps")
-        unread = _add_steps(draft, [(None, one) for one in rows], row.get("application"), is_step)
-        first = next(filter(is_step, as_dicts(rows)), Row())
+        steps = row.listed("execution_trace", "steps")
+        unread = _add_steps(draft, [(None, one) for one in steps], row.get("application"), rows.is_step)
+        first = next(filter(rows.is_step, as_dicts(steps)), Row())
         draft.request = draft.request or first.name(*self.tasks)
-        ending, cost = stated_ending(row), row.amount("cost")
+        ending, cost = rows.stated_ending(row), row.amount("cost")
         return {
             **ending,
             "cost": cost if cost is not None else draft.summed_cost(),
@@ -182,13 +171,12 @@ class SavedSessionReader(_Document):
     agent = "UFO"
 
     def is_row(self, row: Row) -> bool:
-        steps, actions = row.listed("steps"), row.get("actions")
-        return row.has("task", "request") and (
-            _are_of_ufo(row.get("trajectory"))
-            or _are_of_ufo(actions)
-            or (bool(_first_action(actions)) and not states_outcome(row))
-            or (bool(steps) and all(isinstance(step, str) for step in steps))
-        )
+        done, planned = _first_action(row.get("trajectory")), _first_action(row.get("actions"))
+        of_ufo = {*done, *planned} & {"agent", "round"}  # which agent acted, in which round; others are plain steps
+        steps = row.listed("steps")
+        in_words = bool(steps) and all(isinstance(step, str) for step in steps)
+        known = of_ufo or in_words or (planned and not rows.states_outcome(row))
+        return row.has("task", "request") and bool(known)
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         executed = isinstance(row.get("trajectory"), list)
@@ -200,9 +188,9 @@ class SavedSessionReader(_Document):
             if selected and len(parameters) == 1 and not item.has(*TARGETS):  # the application is what is acted on
                 told["control_text"] = selected
             if item:
-                add_row(draft, Row(item | told), application=application)
+                rows.add_row(draft, Row(item | told), application=application)
         score = row.amount("evaluation_score")
-        outcome = stated_outcome(row) | {"score": score} if executed else {}
+        outcome = rows.stated_outcome(row) | {"score": score} if executed else {}
         if score is not None and outcome.get("success") is not None:  # a score means that an evaluator judged
             outcome |= {"evaluated_by": "evaluator", "judge": "model"}
         plan = as_lines([step for step in row.listed("steps") if isinstance(step, str)] or row.get("plan"))
@@ -215,11 +203,6 @@ def _first_action(value: Any) -> Row:
     return first if isinstance(first.get("action"), str) else Row()
 
 
-def _are_of_ufo(value: Any) -> bool:
-    """True for steps as UFO saves them: which agent acted, in which round. Others are the plain format's."""
-    return bool(_first_action(value).keys() & {"agent", "round"})
-
-
 def unknown_message(found: Found) -> str:
     """Why a file is not read, and the plain format with an example in its own words."""
     if hint := _HINTS.get(found.suffix):
@@ -229,7 +212,7 @@ def unknown_message(found: Found) -> str:
         return f"{UNKNOWN}{_damage(found)}; the plain format is {_EXAMPLE}"
     if record.row("properties").row("definition").get("actions"):
         return f"{UNKNOWN}: {_CLOUD_FLOW}"
-    if lack := lack_of(record):
+    if lack := rows.lack_of(record):
         return f"{UNKNOWN}: {lack}"
     keys = ", ".join(list(map(str, record))[:12])[:200]
     return f"{UNKNOWN}: it holds {keys}; in the plain format it would be {_example(record)}"

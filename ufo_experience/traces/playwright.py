@@ -28,7 +28,7 @@ from ufo_experience.traces.lines import JsonLines, first_text, parse_json, read_
 from ufo_experience.traces.recordings import title_of
 from ufo_experience.traces.rows import RowsReader
 from ufo_experience.traces.tree import Marks, marks_of_text
-from ufo_experience.traces.values import Row, as_dict, as_host, as_name
+from ufo_experience.traces.values import Row, as_dict, as_name
 
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"
 _START = re.compile(r"(?<![\w.])page\w*(?=\s*\.)")
@@ -44,17 +44,14 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _GIVEN = {
     "goto": "url", "fill": "text", "type": "text", "press_sequentially": "text", "press": "key",
     "select_option": "option", "set_input_files": "file", "set_checked": "checked",
-    **dict.fromkeys("click dblclick tap check uncheck hover drag_to clear focus reload go_back go_forward".split(), ""),
+    **dict.fromkeys("click dblclick tap check uncheck hover drag_to drag_and_drop clear focus".split(), ""),
+    **dict.fromkeys("reload go_back go_forward".split(), ""),
 }  # fmt: skip
 _NAMED_BY = {"locator", *(f"get_by_{what}" for what in "label text placeholder alt_text title test_id".split())}
 _FRAMES = ("frame_locator", "content_frame")
 
 _INTERNAL = re.compile(
     r"internal:(?P<by>role|text|label|attr|testid|has-text)=(?P<role>\w+)?(?:\[(?P<key>[\w-]+)=)?[\"'](?P<name>[^\"']{1,200})[\"']"
-)
-_TRACED = frozenset(
-    "click dblclick tap fill type press check uncheck selectOption setChecked hover goto goBack goForward reload "
-    "dragAndDrop setInputFiles focus clear pressSequentially".split()
 )
 _CALLED = re.compile(r"^#{2,4} (?:Tool call|User action): (?P<name>\w+)\s*$", re.MULTILINE)
 _ARGS = re.compile(r"- Args\s*\n```(?:json)?\n(?P<json>.*?)\n```", re.DOTALL)
@@ -169,21 +166,16 @@ class PlaywrightCodegenReader(RowsReader):
             yield Row(title=title_of(title), code=code[begin:end])
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        host = None
         for *before, action in _chains_in(row["code"]):
             if action.name not in _GIVEN:
                 continue
             control, key = _located(before), _GIVEN[action.name]
-            host = (as_host(action.first) if key == "url" else None) or host
             draft.step(
-                action.name,
-                control=control.name,
-                control_type=control.role,
-                within=control.within,
+                action.name, control=control.name, control_type=control.role, within=control.within,
                 around=Around(place=control.place, equals=control.place) if control.place else None,
                 parameters={**({key: action.first} if key and action.first else {}), **action.options},
-                application=host,
-            )
+                application=draft.on_site(action.first if key == "url" else None),
+            )  # fmt: skip
         return {}
 
 
@@ -201,17 +193,17 @@ class PlaywrightTraceReader(RowsReader):
         yield Row(rows=[row for _, row in JsonLines(path, problems=report.problems)])
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        rows, host = row["rows"], None
+        rows = row["rows"]
         draft.request = title_of(next((one["title"] for one in rows if one.has("title")), None))
         errors = {one.name("callId"): one.row("error") for one in rows if one.get("type") == "after"}
         for one in rows:
             method = one.name("method") or one.name("apiName").rpartition(".")[2]
-            if one.get("type") in ("before", "action") and method in _TRACED:
+            if one.get("type") in ("before", "action") and _snake(method) in _GIVEN:
                 given = one.row("params")
-                host = given.host("url") or host
                 failure = errors.get(one.name("callId")) or one.row("error")
                 message = failure.name("message") or failure.row("error").name("message")
-                draft.step(method, **_traced(given), application=host, error=message or None)
+                site = draft.on_site(given.get("url"))
+                draft.step(method, **_traced(given), application=site, error=message or None)
         return {}
 
 
@@ -244,11 +236,9 @@ class PlaywrightMcpReader(RowsReader):
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         names: Marks = {}
-        host = None
         for name, body in row["calls"]:
             match = _ARGS.search(body)
             arguments = _object(match["json"]) if match else Row()
-            host = arguments.host("url") or host
             element = as_name(arguments.pop("element", ""))
             parts = Row({found["kind"]: found["text"] for found in _ANSWER.finditer(body)})
             text = parts.first("Error", "Result") or ""
@@ -257,14 +247,11 @@ class PlaywrightMcpReader(RowsReader):
             marked = names.get(arguments.name("ref", "target"), (element, ""))
             control, role = next(((c.name, c.role) for c in map(_located, _chains_in(code)) if c.name), marked)
             draft.step(
-                name,
-                control=control,
-                control_type=role or None,
-                parameters=arguments,
+                name, control=control, control_type=role or None, parameters=arguments,
                 result=answered.name("result") if answered else text,
                 error=answered.name("error") or parts.get("Error") or None,
-                application=host,
-            )
+                application=draft.on_site(arguments.get("url")),
+            )  # fmt: skip
             names = marks_of_text(answered.name("snapshot")) or _snapshot(draft.path, body) or names
         return {}
 

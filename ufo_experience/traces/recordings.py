@@ -18,7 +18,7 @@ from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import load_document, problem, read_bytes, read_text
 from ufo_experience.traces.rows import RowsReader
-from ufo_experience.traces.values import Row, as_dict, as_host, as_list, as_name
+from ufo_experience.traces.values import Row, as_dict, as_list, as_name
 
 _BY_ITSELF = re.compile(r"(?i)recording \d|untitled|unnamed|new recording|(?:test|example|recording) ?\d*$")
 _NO_ACTION = ("setViewport", "emulateNetworkConditions", "keyUp", "waitForElement", "waitForExpression", "customStep")
@@ -78,17 +78,17 @@ class ChromeRecorderReader(RowsReader):
         return "title" in row and located and {step.name("type") for step in steps} <= _CHROME
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        draft.request, host = title_of(row.get("title")), None
+        draft.request = title_of(row.get("title"))
         for step in row.rows("steps"):
             kind = step.name("type")
             if kind in _NO_ACTION:
                 continue
-            host = step.host("url") or host
             ways = [[as_name(part) for part in as_list(one)] for one in step.listed("selectors")]
             name, role = _of_selectors([way[-1] for way in ways if way])
             around = _of_selectors([way[-2] for way in ways if len(way) > 1 and way[-2].startswith("aria/")])[0]
             draft.step(
-                _CHROME_VERBS.get(kind, kind), control=name, control_type=role, within=around or None, application=host,
+                _CHROME_VERBS.get(kind, kind), control=name, control_type=role, within=around or None,
+                application=draft.on_site(step.get("url")),
                 parameters={ours: step[key] for key, ours in _CHROME_GIVEN.items() if step.get(key) is not None},
             )  # fmt: skip
         return {}
@@ -109,7 +109,7 @@ class SeleniumIdeReader(RowsReader):
         yield from (Row({"commands": [], **test, "url": project.get("url")}) for test in project.rows("tests"))
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        draft.request, host = title_of(row.get("name")), row.host("url")
+        draft.request, site = title_of(row.get("name")), row.host("url")
         for command in row.rows("commands"):
             name, target, value = (as_name(command.get(key)) for key in ("command", "target", "value"))
             if not name or _PASSED_OVER.match(name):
@@ -122,7 +122,7 @@ class SeleniumIdeReader(RowsReader):
             else:
                 ways = [as_name(as_list(one)[0]) for one in command.listed("targets") if as_list(one)]
                 step["control"] = _of_locators([target, *ways])
-            draft.step(name, **step, observation=command.get("comment"), application=host)
+            draft.step(name, **step, observation=command.get("comment"), application=site)
         return {}
 
 
@@ -175,11 +175,9 @@ def _add_recorded(draft: Draft, given: Row, body: str) -> None:
         _RECORDED.get(action, "click" if "click" in action else action),
         control=on["name"] if on else inner.get("Name"),
         control_type=on["role"] if on else inner.get("LocalizedControlType"),
-        within=window["window"] if window else None,
-        parameters={"keys": pressed} if pressed else {},
-        observation=description,
-        application=given.first("FileName", "FileDescription"),
-    )
+        within=window["window"] if window else None, parameters={"keys": pressed} if pressed else {},
+        observation=description, application=given.first("FileName", "FileDescription"),
+    )  # fmt: skip
 
 
 def _attributes(text: str) -> Row:
@@ -201,40 +199,34 @@ class PowerAutomateReader(RowsReader):
         yield Row(text=read_text(path))
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        problems, site = [], None
+        problems = []
         for number, line in enumerate(row["text"].splitlines(), start=1):
             if match := _CALL.match(line):
-                site = _add_call(draft, match, number, site)
+                _add_call(draft, match, number)
             elif line.strip().startswith(("IF ", "LOOP ", "SWITCH ", "CALL ")):
                 message = "a branch, a loop or a call of another flow: what stands in it is read as if done once"
                 problems.append(problem(draft.path, "E_BRANCH", message, number))
         return {"problems": problems}
 
 
-def _add_call(draft: Draft, match: re.Match[str], line: int, site: str | None) -> str | None:
-    """Add an action of a flow; returns the site the flow is on after it."""
+def _add_call(draft: Draft, match: re.Match[str], line: int) -> None:
     call = match["call"].split(".")[0]
     given = Row(
         {found["key"]: found["long"] or found["text"] or found["bare"] for found in _GIVEN.finditer(match["rest"])}
     )
     address = given.first("Url", "TabUrl")
-    site = as_host(address) or site
+    site = draft.on_site(address)
     if call.startswith(_READ_ONLY) or (not call.startswith(_VERBS) and match["room"] != "MouseAndKeyboard"):
-        return site
+        return
     mask = _MASK.search(match["rest"])  # `appmask['Window'][…]`, whose last part is such as `Button 'Save'`
     parts = [part.replace("\\'", "'") for part in _MASKED.findall(mask["parts"])] if mask else [""]
     (name, role), window = _quoted(parts[-1]), _quoted(parts[0])[0] if len(parts) > 1 else None
     goes, text = bool(address) and not name, given.name(*_TEXTS)
     draft.step(
-        "navigate" if goes else call,
-        control=name,
-        control_type=role,
-        within=window,
+        "navigate" if goes else call, control=name, control_type=role, within=window, line=line,
         parameters={"url": address} if goes else {"text": text.replace("\\'", "'")} if text else {},
         application=site if match["room"] == "WebAutomation" else window,
-        line=line,
-    )
-    return site
+    )  # fmt: skip
 
 
 def _quoted(name: str) -> tuple[str, str]:

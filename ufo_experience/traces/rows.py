@@ -54,7 +54,7 @@ _STEP_KEYS = {
     *_OTHER_KEYS,
 }  # fmt: skip
 _WORKED, _FAILED = "success succeeded yes true pass passed".split(), "failed failure error fail".split()
-_OUTCOMES = {**dict.fromkeys(_WORKED, True), **dict.fromkeys(("failure", "failed", "no", "false", "fail"), False)}
+OUTCOMES = {**dict.fromkeys(_WORKED, True), **dict.fromkeys(("failure", "failed", "no", "false", "fail"), False)}
 _SUCCESS = ("success", "outcome", "is_successful", "successful", "is_success", "task_success", "passed")
 _JUDGES = ("evaluator", "user", "agent")
 ALMOST_ONE = 0.999  # a score of 1 that was computed
@@ -268,7 +268,7 @@ def stated_outcome(record: Row) -> dict[str, Any]:
     Who said so is "none" unless the file names an evaluator or a user; what only the agent says is unknown.
     """
     stated = record.first(*_SUCCESS)
-    success = stated if isinstance(stated, bool) else _OUTCOMES.get(as_name(stated).casefold())
+    success = stated if isinstance(stated, bool) else OUTCOMES.get(as_name(stated).casefold())
     judge = record.name("evaluated_by").casefold()
     reward = record.get("reward")
     if stated is None and is_number(reward):

@@ -14,7 +14,7 @@ from ufo_experience.traces.calls import arguments_of, calls_in
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import ReadReport
 from ufo_experience.traces.lines import records_of
-from ufo_experience.traces.rows import TASK, RowsReader, steps_of_calls
+from ufo_experience.traces.rows import OUTCOMES, TASK, RowsReader, steps_of_calls
 from ufo_experience.traces.values import Row, as_dict, as_dicts, as_name, as_text, parse_literal
 
 # What a span says → its keys with all vendors; those of its attributes and its context are among them.
@@ -32,8 +32,7 @@ _KEYS = {
 }  # fmt: skip
 _FAILED = (2, "STATUS_CODE_ERROR", "ERROR")
 _TASKS = (*TASK, "input", "question", "messages", "content", "text")
-_YES = ("correct", "success", "pass", "passed", "yes", "true", "1", "1.0")
-_NO = ("incorrect", "failure", "fail", "no", "false", "0", "0.0")
+_VERDICTS = OUTCOMES | {"correct": True, "1": True, "1.0": True, "incorrect": False, "0": False, "0.0": False}
 _OTLP = ("resourceSpans", "resource_spans")
 
 _Span = dict[str, Any]
@@ -116,7 +115,7 @@ def _score(record: Row) -> bool | None:
     """A clear yes or no of an evaluator; anything else is no judgement of success."""
     means = [as_dict(one).name("avg") for one in record.row("feedback_stats").values()]
     said = [score.name("stringValue", "value").casefold() for score in record.rows("scores")]
-    return next((value in _YES for value in [*means, *said] if value in (*_YES, *_NO)), None)
+    return next((_VERDICTS[value] for value in [*means, *said] if value in _VERDICTS), None)
 
 
 def _task_of(given: Any) -> str:

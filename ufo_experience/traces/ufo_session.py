@@ -17,7 +17,7 @@ from ufo_experience.schema import Judge, Problem
 from ufo_experience.traces.lines import JsonLines, problem
 from ufo_experience.traces.rows import listed_controls
 from ufo_experience.traces.ufo_lines import LogEntry, read_entry
-from ufo_experience.traces.values import Row, as_amount, as_dict
+from ufo_experience.traces.values import Row, as_dict
 
 LOGS = RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
 MAX_ENTRY = 8 << 20  # bytes of a line
@@ -43,11 +43,9 @@ class Evaluation:
 
 
 def evaluation_of(record: Row) -> Evaluation:
-    word, score = record.name("complete").casefold(), record.get("score", record.get("evaluation_score"))
+    word, score = record.name("complete").casefold(), record.amount("score", "evaluation_score")
     judge: Judge = "program" if record.get("judge") == "program" else "model"
-    return Evaluation(
-        _VERDICTS.get(word), bool(word), record.name("reason"), judge, as_amount(score), record.name("request")
-    )
+    return Evaluation(_VERDICTS.get(word), bool(word), record.name("reason"), judge, score, record.name("request"))
 
 
 @dataclass
