@@ -16,34 +16,12 @@ from ufo_experience.redact import redact_record
 from ufo_experience.request import forget
 from ufo_experience.schema import Experience, Problem, Trust, expect
 from ufo_experience.settings import Settings
+from ufo_experience.store import exchange, selection
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
-from ufo_experience.store.exchange import (
-    ExportReport,
-    ImportReport,
-    entries_of,
-    export,
-    import_entries,
-    read_export,
-    ufo_index,
-    ufo_yaml,
-)
+from ufo_experience.store.exchange import ExportReport, ImportReport
 from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.location import quoted
-from ufo_experience.store.selection import (
-    ChangeReport,
-    RecordFilter,
-    SourceInfo,
-    StoreStats,
-    chosen,
-    expect_some,
-    known_sources,
-    resolve,
-    resolve_among,
-    select,
-    set_trust,
-    sources,
-    stats,
-)
+from ufo_experience.store.selection import ChangeReport, RecordFilter, SourceInfo, StoreStats, resolve, resolve_among
 
 Records = list[Experience]  # named here: inside the class `list` is a method
 Sources = list[SourceInfo]
@@ -139,7 +117,7 @@ class Upkeep:
         """The records that are meant (default: all), the newest first; at most `limit`."""
         if limit is not None and expect(int, limit, "limit") < 1:
             raise UsageError(f"limit must be at least 1, not {limit}")
-        found = select(self.store, _meant(ids, where))
+        found = selection.select(self.store, _meant(ids, where))
         return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
 
     def approve(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
@@ -161,11 +139,11 @@ class Upkeep:
         records = replace(meant, ids=tuple(one for one in meant.ids if one not in lessons))
         if lessons and records.is_empty:
             return ChangeReport(dry_run=dry_run)
-        return set_trust(self.store, records, trust, dry_run=dry_run)
+        return selection.set_trust(self.store, records, trust, dry_run=dry_run)
 
     def remove(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
         """Take records out; the same log read again does not bring them back, `undo_remove` does. See `purge`."""
-        gone = chosen(self.store, _meant(ids, where))
+        gone = selection.chosen(self.store, _meant(ids, where))
         if not dry_run:
             self.store.remove([one.id for one in gone], reason="removed by request")
             self._forget(gone)
@@ -189,7 +167,7 @@ class Upkeep:
         if source is not None and where is not None:
             raise UsageError("give a source or a filter, not both (a filter has a source, too)")
         meant = RecordFilter(source=str(source)) if source is not None else where or RecordFilter()
-        expect_some(meant)
+        selection.expect_some(meant)
         known = [*self.store.ids(), *self.store.removed()]
         named = resolve_among(known, meant.ids) if meant.ids else None
         there = [*self.store.scan(named), *self.store.scan_removed(named)]
@@ -199,7 +177,7 @@ class Upkeep:
             self.parts.lessons.forget({one.id for one in gone})
             self._forget(gone)
         if not gone and not meant.all:
-            near = ", ".join(known_sources(self.store, meant.source)) if meant.source else ""
+            near = ", ".join(selection.known_sources(self.store, meant.source)) if meant.source else ""
             why = f"no record comes from {meant.source!r}" if meant.source else "no record fits"
             raise NotFoundError(f"{why}; nearest: {near}" if near else why, file=self.store.location)
         return ChangeReport(gone, dry_run=dry_run)
@@ -226,14 +204,14 @@ class Upkeep:
         from ufo_experience.summarize.lessons import learn, model_of
 
         model = model_of(self.settings)
-        runs = select(self.store, RecordFilter(application=application))
+        runs = selection.select(self.store, RecordFilter(application=application))
         admitted = [one for one in runs if self.parts.policy.admits(one)]
         return learn(admitted, self.parts.lessons, self.parts.service(), model)
 
     def export(self, format: str = "json", output: str | Path | None = None) -> ExportReport:
         """Write all records to one file, or into the report's `text`. See `exchange.export`."""
         expect((str, Path), "" if output is None else output, "output")
-        return export(self.store, format, output)
+        return exchange.export(self.store, format, output)
 
     def export_json(self) -> str:
         """All records with their trust and usage as JSON text."""
@@ -250,30 +228,30 @@ class Upkeep:
             DataError: the file as a whole cannot be read.
         """
         expect((str, Path), file, "file")
-        path = ufo_yaml(Path(file))
-        entries = read_export(path)
+        path = exchange.ufo_yaml(Path(file))
+        entries = exchange.read_export(path)
         if entries is None and restore:
             raise DataError("no export of this package: only that can be restored", file=str(file))
         report = self._read_logs(path) if entries is None else self._import(entries, restore)
         for place in (".", "experience_db", "demonstration_db"):
-            report.unopened += ufo_index(path.parent / place)
+            report.unopened += exchange.ufo_index(path.parent / place)
         if approve:
             same = {one.id for one in self.store.scan() if _same_file(one.provenance.source, path)}
             known = tuple(sorted({*report.added, *report.known, *same}))
-            done = set_trust(self.store, RecordFilter(ids=known), Trust.APPROVED) if known else ()
+            done = selection.set_trust(self.store, RecordFilter(ids=known), Trust.APPROVED) if known else ()
             report.approved = [one.id for one in done]
         self.index_if_possible()
         return report
 
     def import_json(self, json_str: str, *, restore: bool = False) -> ImportReport:
         """Take in what `export_json` gave, quarantined until somebody approves it; `restore` as in `import_`."""
-        report = self._import(entries_of(expect(str, json_str, "json_str")), restore)
+        report = self._import(exchange.entries_of(expect(str, json_str, "json_str")), restore)
         self.index_if_possible()
         return report
 
     def _import(self, entries: Iterable[object], restore: bool) -> ImportReport:
         kept = self.settings.keep_observations
-        return import_entries(self.store, entries, restore=restore, keep_observations=kept)
+        return exchange.import_entries(self.store, entries, restore=restore, keep_observations=kept)
 
     def _read_logs(self, file: Path) -> ImportReport:
         from ufo_experience.ingest import ingest
@@ -289,7 +267,7 @@ class Upkeep:
 
     def stats(self) -> StoreStats:
         """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""
-        told = stats(self.store, self.parts.policy)
+        told = selection.stats(self.store, self.parts.policy)
         name = self.parts.index.embedder_name()
         indexed = self.parts.index.count() - len(self.parts.index.missing()) if name else 0
         calibrated = self.parts.threshold(name) if name else None
@@ -298,7 +276,7 @@ class Upkeep:
 
     def sources(self) -> Sources:
         """Where the records came from, the newest first."""
-        return sources(self.store)
+        return selection.sources(self.store)
 
 
 def _meant(ids: Sequence[str], where: RecordFilter | None) -> RecordFilter:

@@ -17,18 +17,7 @@ from typing import Any, Literal
 
 from ufo_experience.errors import ConflictError, DataError, NotFoundError
 from ufo_experience.ids import content_hash, content_id
-from ufo_experience.schema import (
-    MAX_SESSIONS,
-    Experience,
-    Instant,
-    Model,
-    Name,
-    Problem,
-    Text,
-    Trust,
-    Usage,
-    Verdict,
-)
+from ufo_experience.schema import MAX_SESSIONS, Experience, Instant, Model, Name, Problem, Text, Trust, Usage, Verdict
 
 GROUP = 512  # records in one commit; other writers have their turn between groups
 EventKind = Literal["trust", "verdict", "help", "harm", "usage", "removed", "restored"]
@@ -265,12 +254,8 @@ class ExperienceStore(ABC):
 
         `expected` is the `fingerprint` of the record as the caller saw it; another one raises `ConflictError`.
         """
-        said: dict[Literal["trust", "verdict"], Trust | Verdict] = {}
-        if verdict is not None:
-            said["verdict"] = verdict
-        if trust is not None:
-            said["trust"] = trust
-        return self.put_back(id, said, expected=expected)
+        said: Said = {"verdict": verdict, "trust": trust}
+        return self.put_back(id, {kind: one for kind, one in said.items() if one is not None}, expected=expected)
 
     def put_back(self, id: str, said: Said, *, expected: str | None = None) -> Experience:
         """Note what trust and verdict are, or were before: None where nobody had said anything, and what the record

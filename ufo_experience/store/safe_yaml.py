@@ -24,14 +24,6 @@ MAX_NODES = 500_000
 _SAFE_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in "str int float bool null seq map timestamp merge value".split()}
 
 
-class _NodeError(Exception):
-    """A node that must not be taken."""
-
-    def __init__(self, node: Node, reason: str) -> None:
-        super().__init__(reason)
-        self.line = node.start_mark.line + 1
-
-
 def load_yaml(path: Path, typed: str = "") -> dict[str, Any]:
     """Read one YAML mapping into plain dicts, lists and texts.
 
@@ -39,13 +31,14 @@ def load_yaml(path: Path, typed: str = "") -> dict[str, Any]:
     more than MAX_NODES values or for themselves, more than one document, more than MAX_DEPTH levels, anything that is
     no YAML.
     """
+    data = read_regular(path, MAX_YAML)
     try:
-        node = yaml.compose(read_regular(path, MAX_YAML), Loader=yaml.SafeLoader)
+        node = yaml.compose(data, Loader=yaml.SafeLoader)
         if isinstance(node, MappingNode):
             return dict(_plain(node, typed, False, (), count(1)))
         reason, line = "not a mapping" if node else "empty", None
-    except _NodeError as error:
-        reason, line = str(error), error.line
+    except DataError as error:
+        reason, line = error.reason, error.line
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         reason, line = f"not YAML we read: {getattr(error, 'problem', None) or error}", mark.line + 1 if mark else None
@@ -59,15 +52,15 @@ def _plain(node: Node, typed: str, inside: bool, around: tuple[Node, ...], numbe
     nodes it stands in, and `inside` is true below the key whose scalars get types.
     """
     if next(number) > MAX_NODES:
-        raise _NodeError(node, f"aliases stand for more than {MAX_NODES} values")
+        raise _refused(node, f"aliases stand for more than {MAX_NODES} values")
     if node.tag not in _SAFE_TAGS:
-        raise _NodeError(node, f"the tag {node.tag[:60]} is not allowed")
+        raise _refused(node, f"the tag {node.tag[:60]} is not allowed")
     if isinstance(node, ScalarNode):
         return _scalar(node.value) if inside and node.style is None else node.value
     if any(node is one for one in around):
-        raise _NodeError(node, "an alias stands for itself")
+        raise _refused(node, "an alias stands for itself")
     if len(around) > MAX_DEPTH:
-        raise _NodeError(node, f"nested deeper than {MAX_DEPTH}")
+        raise _refused(node, f"nested deeper than {MAX_DEPTH}")
     around = (*around, node)
     if not isinstance(node, MappingNode):
         return [_plain(one, typed, inside, around, number) for one in node.value]
@@ -76,9 +69,13 @@ def _plain(node: Node, typed: str, inside: bool, around: tuple[Node, ...], numbe
         name = _plain(key, typed, False, around, number)
         if not isinstance(name, str) or name in found:
             said = f"the key {name[:60]!r} stands twice" if isinstance(name, str) else "a key is no plain text"
-            raise _NodeError(key, said)
+            raise _refused(key, said)
         found[name] = _plain(value, typed, inside or name == typed, around, number)
     return found
+
+
+def _refused(node: Node, reason: str) -> DataError:
+    return DataError(reason, line=node.start_mark.line + 1)
 
 
 def _scalar(text: str) -> Any:
