@@ -484,3 +484,24 @@ def test_a_box_without_a_name_is_told_by_its_row(tmp_path):
     view = screen(seen("Customers"), *(seen("", "CheckBox", row) for row in rows), seen("Make inactive"))
     acted, end = obey(memory, task.format("mlopez@mail.example"), view)
     assert ([one["within"] for one in acted], end) == (["", rows[0], ""], "done")
+
+
+TOKENS = (
+    "Rose-17y",
+    "Winter2025!x",
+    "A4-2",
+    "web%2025",
+    "2025@b",
+    "12.v2+web",
+    "v2@alpha%SAP&K9",
+    "web_007&b",
+    "kestrel-91",
+)
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_value_is_never_a_part_of_a_word(token, tmp_path):
+    """Half a name, typed as if it were the whole, is the wrong object."""
+    memory = memory_of(tmp_path / "db", ("Set the tag to alpha of the host", [fill("Tag", "alpha"), click("OK")]))
+    task = f"Set the tag to {token} of the host"
+    assert f'type "{token}" in "Tag"' in memory.build_prompt(task, memory.retrieve(task, threshold=0.0)).prompt

@@ -88,6 +88,8 @@ def test_what_may_be_sent_holds_no_marked_value():
         ('Fill the numbers as "No. #" in the column. Finish the work.', 'Fill the numbers as "No. #" in the column'),
         ("To close the books of May, please follow these steps:\n1. Open the ledger", "close the books of May"),
         ("In this task, we want to sort the list:\n1. Click the funnel\n2. Click the button Run", "sort the list:"),
+        ("Reply to Jonas saying we need another week.", "Reply to Jonas saying we need another week"),
+        ("My quarter is over, I want to close the books.", "close the books"),
     ],
 )
 def test_the_clause_that_asks(text, asks):
@@ -176,3 +178,12 @@ def test_tokens_are_estimated_high():
 )
 def test_a_name_that_begins_a_sentence_is_told_from_a_verb_by_what_follows_it(text, names):
     assert [value.text for value in Request.parse(text).values] == names
+
+
+@pytest.mark.parametrize("text", ["Open Excel for Jane Doe", "send it to Tom in SAP Logon", "close the window"])
+@pytest.mark.parametrize("before", [None, "Excel"])
+@pytest.mark.parametrize("application", [None, "Microsoft Excel", "SAP", "Jane"])
+def test_a_request_within_another_application_is_what_parsing_it_there_gives(
+    text: str, before: str | None, application: str | None
+) -> None:
+    assert Request.parse(text, before).within(application) == Request.parse(text, application)

@@ -80,7 +80,8 @@ _KINDS = {
         rf"|{_BEGIN}(?:usd|eur|gbp|chf)\s?{_NUMBER}"
     ),
     "cells": r"(?<![\w$])\$?[A-Z]{1,3}\$?\d{1,7}:\$?[A-Z]{1,3}\$?\d{1,7}\b",
-    "number": rf"(?:#|(?<!\w)[+-])?{_BEGIN}{_NUMBER}(?:st|nd|rd|th|%|[a-z]{{1,3}}\b)?",
+    # not the end of a word: "Rose-17y" is one
+    "number": rf"(?:#|(?<!\w)[+-])?(?<![^\W\d_]-){_BEGIN}{_NUMBER}(?:st|nd|rd|th|%|[a-z]{{1,3}}\b)?",
 }
 _KIND_OF = {"slot": "text", "list": "text", "windows": "path", "cells": "name", "phone": "number", "code": "number"}
 _VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.IGNORECASE)
@@ -92,10 +93,17 @@ _IN_QUOTES = {
 }
 _QUOTES = " \t\"'‘’`" + _MARKS
 
+_BOUNDS = r"\s,;()\[\]{}<>°\"\u3000-\u9fff\uff00-\uffef" + _MARKS
+_WORD_BEFORE, _WORD_BEHIND = re.compile(rf"[^{_BOUNDS}]+\Z"), re.compile(f"[^{_BOUNDS}]+")
+_AROUND_WORDS = ".:!?'’‘…*`#-"
+_LONGEST_WORD = 80  # characters of a word beside a value
+_IN_WORDS = frozenset("name number date time amount phone".split())
+_COUNTED = re.compile(r"\d+-[a-z]+")  # "a 2-column table"
+
 # ---- names: what begins with a capital behind the first word of a sentence ----
 
-_PIECE = re.compile(r"[^\s,;:!?()\[\]\"“”<>\u3000-\u9fff]+")
-_NAME = re.compile(r"[^\W\d_A-Z]*[A-Z][\w'’&.+-]*|[^\W_]*(?:_/?|/)\w[\w./-]*|\w+\.\w[\w.]*")
+_PIECE = re.compile(r"(?:[^\s,;:!?()\[\]\"“”<>\u3000-\u9fff]|[!?](?=\w))+")
+_NAME = re.compile(r"[^\W\d_A-Z]*[A-Z][\w'’&.+!?-]*|[^\W_]*(?:_/?|/)\w[\w./-]*|\w+\.\w[\w.]*")
 _GENITIVE = re.compile(r"['’]s$")
 _SUBJECT = re.compile(  # "Tom Kent has left" begins with a name, "Open Excel and save" with a verb
     rf"(?!(?i:{_DATA['tells_about']})\b)[^\W\d_a-z][\w'’-]+(?: [^\W\d_a-z][\w'’.-]+)+ (?:{_DATA['predicates']})\b"
@@ -124,6 +132,7 @@ _KEEPS_E = frozenset("note here done none come care theme paste plane more".spli
 _SENTENCE_END = re.compile(r"[.!?;](?=\s|$)|[。！？；]|\n|:\s*$")
 _ASKS = re.compile(rf"(?:.{{0,80}},\s*)?(?:{_DATA['asks']})\b", re.IGNORECASE)
 _ASKS_INSIDE = re.compile(rf"(?:^|[\s,])(?:(?:{_DATA['asks']})\s+)+(?:me\s+)?(?:to\s+)?", re.IGNORECASE)
+_WISH = re.compile(r"\s*(?:i|we)\b", re.IGNORECASE)
 _TELLS_ABOUT = re.compile(rf"(?:{_DATA['tells_about']})\b", re.IGNORECASE)
 _FRAME = re.compile(rf"(?:{_DATA['frame']})\b", re.IGNORECASE)
 _BEHIND_THE_ASK = re.compile(_DATA["behind_the_ask"], re.IGNORECASE)
@@ -276,7 +285,35 @@ def _values(text: str, application: str | None) -> tuple[Value, ...]:
         found += names.between(end, match.start())
         found.append(_value(match))
         end = match.end()
-    return tuple([*found, *names.between(end, len(text))])
+    return tuple(_whole_words(text, [*found, *names.between(end, len(text))]))
+
+
+def _whole_words(text: str, values: Sequence[Value]) -> list[Value]:
+    """The values, none a part of a word: where other letters or digits belong to it ("web%2025", "A4-2"), the word is
+    the value. Of "2-column" the number is, and a range has two."""
+    found: list[Value] = []
+    covered = {at for value in values for at in range(value.start, value.end)}
+    for value in values:
+        if found and value.start < found[-1].end:
+            continue
+        if value.kind in _IN_WORDS and (word := _word_around(text, value)) != (value.start, value.end):
+            names = sum(word[0] <= one.start and one.end <= word[1] and one.kind == "name" for one in values)
+            rest = [at for at in range(*word) if at not in covered and text[at].isalnum()]
+            if (rest or names) and not _COUNTED.fullmatch(text[slice(*word)]):
+                while found and found[-1].start >= word[0]:
+                    found.pop()
+                value = Value("name", text[slice(*word)], *word)
+        found.append(value)
+    return found
+
+
+def _word_around(text: str, value: Value) -> tuple[int, int]:
+    """Where the word begins and ends in which a value stands, without the punctuation around it."""
+    before = _WORD_BEFORE.search(text, max(0, value.start - _LONGEST_WORD), value.start)
+    after = _WORD_BEHIND.match(text, value.end, value.end + _LONGEST_WORD)
+    tail = _GENITIVE.sub("", after[0].rstrip(_AROUND_WORDS)) if after else ""
+    head = before[0].lstrip(_AROUND_WORDS) if before else ""
+    return value.start - len(head), value.end + len(tail)
 
 
 def _value(match: re.Match[str]) -> Value:
@@ -470,16 +507,24 @@ def _rank(sentence: str, core: str) -> int:
     """How much a sentence looks like the one that asks."""
     if _FRAME.match(core):
         return 1
-    asks = _ASKS.match(sentence)
-    if asks or _ASKS_INSIDE.search(sentence):
+    if _ASKS.match(sentence) or _ask_inside(sentence, 0, len(sentence)):
         return 3
     return 0 if _TELLS_ABOUT.match(sentence) else 2
+
+
+def _ask_inside(text: str, start: int, end: int) -> re.Match[str] | None:
+    """The demand in a sentence. What somebody is to be told is none: "Reply to Jonas saying we need another week"."""
+    for match in _ASKS_INSIDE.finditer(text, start, end):
+        before = text[start : match.start()].strip()
+        if not before or match[0][0] == "," or not _WISH.match(match[0]) or _TELLS_ABOUT.match(before):
+            return match
+    return None
 
 
 def _core_of(text: str, start: int, end: int) -> tuple[int, int]:
     """A sentence without what stands before its demand, its politeness and the frame behind it; where the demand is
     empty ("to close the books, please follow these steps"), what stands before it."""
-    asked = _ASKS_INSIDE.search(text, start, end)
+    asked = _ask_inside(text, start, end)
     if asked and says_something(text[asked.end() : end]):
         start = asked.end()
     elif asked and says_something(text[start : asked.start()]):

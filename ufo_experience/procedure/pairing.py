@@ -34,7 +34,7 @@ _LONGEST = 4  # words of a value that stands without quotes or capitals
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"  # Thai to Chinese: a sign is a word
 _IN_WORD = re.compile(r"[^\W\d_]-$")
 _MARK = re.compile(r"\[\w+\]")
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’.-][^\W_{_UNSPACED}]+)*")
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’.@%&$+=~*#!_:/-]+[^\W_{_UNSPACED}]+)*")
 
 
 class Piece(NamedTuple):

@@ -9,7 +9,7 @@ the score as the overlap of the task; with vectors more candidates are found, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -135,7 +135,7 @@ class Retriever:
         return "hashing" if self.embedder is None else self.embedder.name
 
     def rank(
-        self, request: Request, query: Query, *, trusted: bool = True, known: Collection[str] = ()
+        self, request: Request, query: Query, *, trusted: bool = True, known: frozenset[str] = frozenset()
     ) -> tuple[list[Found], str | None]:
         """Everything near a request that the filters admit, best first, nothing where that is what is `known`; and why
         words alone answered, where that was not meant. Trust is one of the filters: a flood of what nobody vouched for
@@ -155,13 +155,13 @@ class Retriever:
             degraded = str(error)
         return self._found(request, None, filter, known), degraded
 
-    def _found(self, request: Request, vector: Vector | None, filter: Filter, known: Collection[str]) -> list[Found]:
+    def _found(self, request: Request, vector: Vector | None, filter: Filter, known: frozenset[str]) -> list[Found]:
         """The candidates of a filter, best first. A judge hears of tasks that share no word with the request, too."""
         candidates = self.index.candidates(request, vector=vector, filter=filter)
         if self.judge is not None and self.index.count(filter) <= MOST_READ:
             met = {one.row.id for one in candidates}
             candidates += [Candidate(row) for row in self.index.rows(filter=filter) if row.id not in met]
-        if not candidates or {one.row.id for one in candidates} == known:
+        if {one.row.id for one in candidates} == known:
             return []
         words = {word for one in (request, *(one.row.request for one in candidates)) for word in one.words}
         rarity = self.index.rarity(words | {""})
@@ -229,7 +229,7 @@ class _Answer:
         served = {run for hit in hits for run in hit.runs}
         self._withhold(self._found, served)
         if not hits:
-            known = {one.row.id for one in self._found}
+            known = frozenset(one.row.id for one in self._found)
             self._withhold(self._by.rank(self._request, query, trusted=False, known=known)[0], served)
             if not self._withheld and query.application is not None:
                 self._withhold_elsewhere()
