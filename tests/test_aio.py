@@ -139,6 +139,8 @@ def test_a_closed_memory_and_a_misspelt_method_are_answered_in_our_words(tmp_pat
                 memory.retreive("Send it")
         with pytest.raises(UsageError, match="the memory is closed"):
             await memory.retrieve("Send it")
+        with pytest.raises(UsageError, match="the memory is closed"):
+            await memory.run("Send it", driver=None)
 
     asyncio.run(run())
 

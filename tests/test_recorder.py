@@ -310,3 +310,17 @@ def test_a_step_that_cannot_be_kept_raises_and_leaves_the_run_as_it_was(memory, 
         recorder.step("", "Insert")
     recorder.step("click", "Insert")
     assert recorder.finish(success=True, judge="program").action.steps[0].target_control.name == "Insert"
+
+
+def test_a_step_that_says_it_had_no_effect_is_left_out(tmp_path):
+    """What was in view does not tell that; the step does."""
+    with ExperienceMemory(tmp_path / "db", embedder="hashing") as memory:
+        recorder = Recorder(memory)
+        recorder.start("Send the report", application="Outlook")
+        recorder.step("click", "Inbox", control_type="Button", result="no effect")
+        recorder.step("click", "Reports", control_type="Button")
+        recorder.step("click", "Send", control_type="Button")
+        recorder.finish(success=True, judge="program")
+        (one,) = memory.list()
+    assert [step.target_control.name for step in one.action.steps] == ["Reports", "Send"]
+    assert 'result="no effect"' in (Recorder.step.__doc__ or "")

@@ -400,14 +400,15 @@ def test_an_adapter_without_its_package_names_the_extra(monkeypatch, module):
         import_module(module)
 
 
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql"])
 @pytest.mark.parametrize("package", ["platformdirs", "psycopg"])
-def test_a_database_without_its_package_names_the_extra(monkeypatch, package):
+def test_a_database_without_its_package_names_the_extra(monkeypatch, package, scheme):
     """Not a traceback, whichever of the two packages is missing."""
     for module in [one for one in sys.modules if one.startswith((package, "ufo_experience.store.postgres"))]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ServiceError, match=re.escape('pip install "ufo-experience[postgres]"')):
-        ExperienceMemory("postgresql://nobody@127.0.0.1:1/none")
+        ExperienceMemory(f"{scheme}://nobody@127.0.0.1:1/none")
 
 
 def test_the_folder_of_a_store_is_imported_with_what_it_holds(cli):
