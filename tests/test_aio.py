@@ -130,6 +130,19 @@ def test_closing_waits_for_what_is_being_stored(tmp_path):
         assert len(memory) == len(NAMES)
 
 
+def test_a_closed_memory_and_a_misspelt_method_are_answered_in_our_words(tmp_path):
+    """As those of the memory itself."""
+
+    async def run():
+        async with await AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+            with pytest.raises(AttributeError, match=r"it has .*retrieve"):
+                memory.retreive("Send it")
+        with pytest.raises(UsageError, match="the memory is closed"):
+            await memory.retrieve("Send it")
+
+    asyncio.run(run())
+
+
 def test_an_error_is_raised_where_the_call_is_awaited(tmp_path):
     """As the façade raises it."""
 

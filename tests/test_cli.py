@@ -756,6 +756,64 @@ def test_a_damaged_record_is_told_of_by_every_command_that_leaves_it_out(cli):
         assert torn.name in cli.program(*command).stderr, command
 
 
+def test_damaged_events_are_told_of_by_every_command(cli):
+    """Each time, not only the first."""
+    cli("ingest", SAMPLES)
+    (cli.folder / "experience_db" / "events.jsonl").write_text("gar{bage\n")
+    for command in (["list"], ["stats"], ["retrieve", "Turn on Bluetooth"], ["export", "--output", "e.json"]):
+        assert "events.jsonl:1" in cli.program(*command).stderr, command
+
+
+def test_a_record_edited_by_hand_is_for_a_person_and_not_for_a_repair(cli):
+    """`verify` names what to do, and no repair that would do nothing."""
+    cli("ingest", SAMPLES)
+    record = next((cli.folder / "experience_db" / "records").glob("*/*.json"))
+    record.write_text(record.read_text(encoding="utf-8").replace('"click', '"press', 1), encoding="utf-8")
+    said = cli("verify", code=65).stderr
+    assert ("ufo-experience approve " in said, "--repair" in said) == (True, False)
+
+
+def test_a_file_that_cannot_be_written_is_named_as_it_was_given(filled):
+    """Not the temporary one beside it."""
+    done = filled("export", "-o", filled.folder / "nowhere" / "x.json", code=73)
+    assert ("x.json" in done.stderr, ".tmp" in done.stderr) == (True, False)
+
+
+def test_a_settings_file_that_is_no_yaml_is_answered_in_our_words(cli):
+    """File and line."""
+    (cli.folder / "ufo_experience.yaml").write_text("top_k: 3\ndb: [a\n")
+    assert "ufo_experience.yaml:3: not YAML, lines of `name: value`" in cli("list", code=2).stderr
+
+
+def test_a_variable_that_is_no_setting_is_named(filled):
+    """It is ignored, and not in silence."""
+    said = filled.program("stats", UFO_EXPERIENCE_MIN_TRUST_IMPORTED="approved").stderr
+    assert said.count("UFO_EXPERIENCE_MIN_TRUST_IMPORTED is no setting") == 1
+
+
+def test_other_wordings_of_a_task_are_shown(cli):
+    """As the page and the question before an approval show them."""
+    steps = '[{"action": "click", "control": "Rotate"}]'
+    cli("remember", "Rotate the photo", "--steps", steps, "--wording", "Turn the photo", "--success")
+    (one,) = cli.json("list")["experiences"]
+    assert "Turn the photo" in cli("show", one["id"]).stdout
+
+
+def test_look_again_says_why_and_what_to_do(cli):
+    """In the list; `stats` leads there."""
+    cli("ingest", SAMPLES / "settings_bluetooth")
+    cli("report", "6935f48a", "--failure", "--session", "s1")
+    said = cli("list").stderr
+    assert "look again: 6935f48a did not work when it was last followed" in said
+    assert "ufo-experience show ID" in said
+    assert "that last did not work; which, and what to do: ufo-experience list" in cli("stats").stdout
+
+
+def test_a_port_without_http_is_refused(filled):
+    """It would be ignored otherwise."""
+    assert "--http" in filled("mcp", "--port", "8100", code=2).stderr
+
+
 def test_a_threshold_of_variable_or_file_counts(cli):
     """As the option does; `stats` tells it."""
     cli("ingest", SAMPLES)

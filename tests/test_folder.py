@@ -155,7 +155,10 @@ def test_a_record_edited_by_hand_waits_for_approval(memory):
     assert one.trust is Trust.OBSERVED
     memory.index()
     assert not memory.retrieve(TASK).hits
-    assert [problem.code for problem in memory.verify(repair=True).corrupt] == ["E_EDITED"]
+    (told,) = memory.verify(repair=True).corrupt
+    assert told.code == "E_EDITED"
+    assert f"ufo-experience show {one.id[:8]}, then: ufo-experience approve {one.id[:8]}" in told.message
+    assert [(held.id, held.why) for held in memory.retrieve(TASK).withheld] == [(one.id, "unproven")]
     memory.approve(one.id)
     assert memory.retrieve(TASK).hits
     assert memory.verify().corrupt == []
@@ -184,6 +187,33 @@ def test_a_torn_line_of_events_costs_no_other(memory):
     assert [problem.line for problem in memory.verify().corrupt] == [1]
     assert memory.verify(repair=True).corrupt == []
     assert memory.get(one.id).trust is Trust.APPROVED
+
+
+def test_a_damaged_file_of_events_is_told_of_each_time_until_it_is_repaired(memory, caplog):
+    """What it said of trust is gone, and that is not kept from the caller."""
+    place = memory.store.location
+    (Path(place) / "events.jsonl").write_text("gar{bage\n")
+    for _ in range(2):
+        caplog.clear()
+        with ExperienceMemory.open(place) as again:
+            again.retrieve(TASK)
+        assert "is left out, `ufo-experience verify` tells of all" in caplog.text
+        assert "events.jsonl:1" in caplog.text
+    memory.verify(repair=True)
+    caplog.clear()
+    with ExperienceMemory.open(place) as again:
+        again.retrieve(TASK)
+    assert not caplog.text
+
+
+def test_a_damaged_store_file_says_what_to_do(memory):
+    """And what it says helps."""
+    place = Path(memory.store.location)
+    (place / "store.json").write_text("gar{bage")
+    with pytest.raises(DataError, match="delete this file, and the records are read"):
+        ExperienceMemory.open(place)
+    (place / "store.json").unlink()
+    assert len(ExperienceMemory.open(place)) == 1
 
 
 @pytest.mark.parametrize("what", ["folder", "link", "pipe", "nothing", "torn", "other id"])

@@ -176,9 +176,11 @@ def test_an_outcome_counts_once_for_a_session(memory):
 
     async def say(client: Client) -> Any:
         arguments = {"ids": [known.id], "success": True, "session": "s1"}
-        return [(await client.call_tool("report_outcome", arguments)).structured_content["ids"] for _ in range(2)]
+        return [(await client.call_tool("report_outcome", arguments)).structured_content for _ in range(2)]
 
-    assert talk(memory, say, allow_writes=True) == [[known.id], []]
+    first, second = talk(memory, say, allow_writes=True)
+    assert first == {"ids": [known.id], "note": ""}
+    assert second == {"ids": [], "note": "session 's1' was reported before; the first report counts"}
 
 
 def observed(memory: ExperienceMemory) -> str:

@@ -307,6 +307,7 @@ TYPED = [
 ]
 CALLED: dict[str, tuple[Callable[[ExperienceMemory], object], str]] = {
     "memory.retrieve(query=…)": (lambda m: m.retrieve(query="Bluetooth"), "it takes task"),
+    "memory.remember(…, sucess=True)": (lambda m: m.remember("Save", [], sucess=True), "did you mean success?"),
     "memory.retrieve(…, app=…)": (lambda m: m.retrieve("Bluetooth", app="Settings"), "application"),
     "memory.retrieve(…, k=3)": (lambda m: m.retrieve("Bluetooth", k=3), "top_k"),
     "ExperienceMemory.open(…, treshold=.5)": (lambda m: ExperienceMemory.open("db", treshold=0.5), "threshold"),

@@ -124,9 +124,15 @@ def plain_words(message: str) -> str:
     return said.replace("valid tuple", "list").replace("valid integer", "whole number")
 
 
-def names_arguments(kind: C) -> C:
-    """Let a class answer a method that it lacks with those it has, and an unknown argument with those that fit."""
+def names_methods(kind: C) -> C:
+    """Let a class answer a method that it lacks with those it has."""
     kind.__getattr__ = _no_such_attribute  # type: ignore[attr-defined]
+    return kind
+
+
+def names_arguments(kind: C) -> C:
+    """The same, and an unknown argument is answered with those that fit."""
+    names_methods(kind)
     for name, method in list(vars(kind).items()):
         if isinstance(method, classmethod):
             setattr(kind, name, classmethod(_naming(method.__func__)))

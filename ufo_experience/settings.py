@@ -4,6 +4,7 @@ The file is `ufo_experience.yaml` in the working folder, or the one `UFO_EXPERIE
 an environment variable: `UFO_EXPERIENCE_` and its name in capitals. Keys of services never stand in the file.
 """
 
+import logging
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -29,6 +30,7 @@ PREFIX = "UFO_EXPERIENCE_"
 CONFIG_VARIABLE = "UFO_EXPERIENCE_CONFIG"
 OTHER_VARIABLES = frozenset(PREFIX + name for name in ("CONFIG", "CACHE"))
 DEFAULT_FILE = "ufo_experience.yaml"
+_log = logging.getLogger(__name__)
 Threshold = Annotated[float, Field(ge=-1.0, le=1.0, allow_inf_nan=False)]
 
 
@@ -111,10 +113,13 @@ def load_settings(
         raise UsageError(f"settings is a Settings object, not {type(base).__name__}")
     env = os.environ if environment is None else environment
     variables = {PREFIX + name.upper(): name for name in Settings.model_fields}
-    for name in env:  # one that is spelled like a setting and is none would be ignored in silence
-        near = _nearest(name, variables, 0.85) if name.startswith(PREFIX) else ""
-        if near and name not in variables and name not in OTHER_VARIABLES:
+    for name in env:  # nothing that looks like a setting is ignored in silence
+        if not name.startswith(PREFIX) or name in variables or name in OTHER_VARIABLES:
+            continue
+        if near := _nearest(name, variables, 0.85):
             raise UsageError(f"unknown variable {name}; did you mean {near}?")
+        if base is None:
+            _log.warning("the variable %s is no setting and is ignored", name)
     given = {name: value for name, value in arguments.items() if value is not None}
     if base is not None:
         return Settings.model_validate({**base.model_dump(exclude_unset=True), **given})  # what was open stays open
@@ -151,7 +156,14 @@ def _from_file(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
         node, data = yaml.compose(text, yaml.SafeLoader), yaml.safe_load(text)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        why = getattr(error, "problem", None) or str(error)
+        raise UsageError(
+            f"settings file {path}{line}: not YAML, lines of `name: value` are expected ({why})"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"settings file {path}: {getattr(error, 'strerror', None) or error}") from error
     if data is None:
         return {}

@@ -153,14 +153,21 @@ def answer_records(
     console: Console, experiences: Sequence[Experience], *, policy: TrustPolicy | None = None, **more: Any
 ) -> None:
     """Records as a list of their headlines; `more` goes into the JSON. `policy` says which need a new look."""
-    listed, rows = [], []
+    listed, rows, again = [], [], []
     for one in experiences:
         why = policy.look_again(one) if policy else None
         listed.append({**_headline(one), "created_at": one.created_at.isoformat(), "look_again": why})
         verdict = f"{_OUTCOMES[one.outcome.success]}{', look again' if why else ''}"
         steps, application = len(one.action.steps), one.state.application or "-"
+        again += [f"look again: {one.id[:8]} {why}"] if why else []
         rows.append((one.id[:8], one.created_at.date(), verdict, one.trust.value, steps, application, _title(one)))
     headers = ("id", "date", "outcome", "trust", "steps", "application", "task")
+    for line in again[:_FEW]:
+        console.note(line)
+    if again:
+        console.note(
+            "to look: ufo-experience show ID; then quarantine it, or report a success once it has worked again"
+        )
     console.answer({"experiences": listed, **more}, Table(headers, rows) if rows else "no records")
 
 
@@ -186,6 +193,7 @@ def record_text(one: Experience) -> str:
         "outcome": f"{_OUTCOMES[outcome.success]} (said by {outcome.judge or outcome.evaluated_by}{score})",
         "trust": one.trust.value,
         "application": state.application,
+        "wordings": "; ".join(state.wordings),
         "made": f"{one.created_at:%Y-%m-%d %H:%M} UTC",
         "source": f"{origin.source or 'a program'} {f'({origin.format})' if origin.format else ''}".strip(),
         "session": origin.session,
@@ -237,7 +245,9 @@ def stats_text(told: StoreStats, threshold: float | str) -> str:
         "applications": most_of(told.applications),
         "formats": most_of(told.formats),
         "used": f"{told.injected} times by the reports, helped {told.helped}, hurt {told.hurt}",
-        "look again": f"{told.look_again}; which: ufo-experience list" if told.look_again else "",
+        "look again": f"{told.look_again} that last did not work; which, and what to do: ufo-experience list"
+        if told.look_again
+        else "",
         "index": index if told.embedder else "missing; run: ufo-experience index",
     }
     return "\n".join(_facts(facts, 14))

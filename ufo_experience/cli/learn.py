@@ -122,7 +122,9 @@ def remember(
     judge: Annotated[Judge | None, Option(help="Who says so. Default: the caller.")] = None,
     session: Session = None,
     reason: Annotated[str | None, Option(help="Why it failed.")] = None,
-    wording: Annotated[list[str] | None, Option(help="Another way to ask for it; up to eight times.")] = None,
+    wording: Annotated[
+        list[str] | None, Option(help="Another way to ask for it, in part with the task's words; up to eight times.")
+    ] = None,
 ) -> None:
     """Store one finished run: a task and its steps."""
     asked = text_of(task)

@@ -14,6 +14,7 @@ from ufo_experience.cli.console import Table, counted
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.procedure.runs import join
 from ufo_experience.store.selection import RecordFilter, why_none
+from ufo_experience.store.watch import LEFT_ALONE
 
 
 @command("Look after", "list")
@@ -146,7 +147,8 @@ def verify(
             for problem in problems:
                 console.note(f"{what}: {problem.file}: {problem.message}")
         damaged = bool(found.corrupt) or found.index != "ok"
-        if damaged and not repair:
+        repairable = [one for one in found.corrupt if one.code not in LEFT_ALONE]
+        if not repair and (repairable or found.index != "ok"):
             console.note("to set it aside and make the index again: ufo-experience verify --repair")
         number = counted(found.records, "record")
         console.answer(found, f"{number}, {len(found.corrupt)} corrupt, index {found.index}")

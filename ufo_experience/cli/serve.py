@@ -12,7 +12,7 @@ from typer import Option
 
 from ufo_experience.cli.app import command, console_of, given_of, open_memory
 from ufo_experience.cli.arguments import Context
-from ufo_experience.errors import RefusedError, needs_extra
+from ufo_experience.errors import RefusedError, UsageError, needs_extra
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.settings import Settings
 
@@ -55,12 +55,14 @@ def serve_mcp(
     allow_run: Annotated[bool, Option("--allow-run", help="Offer to carry out known ways in a browser here.")] = False,
     http: Annotated[bool, Option("--http", help="Serve HTTP on this machine instead of stdio.")] = False,
     host: Annotated[str, Option(help="Address for --http: this machine only.")] = "127.0.0.1",
-    port: Annotated[int, Option(help="Port for --http.")] = 8000,
+    port: Annotated[int | None, Option(help="Port for --http. Default: 8000.")] = None,
 ) -> None:
     """Serve the store to MCP clients. Read-only unless more is allowed; nothing but the protocol goes to stdout.
 
     With --allow-writes a store that is not there yet is made: a client's first run is its first record.
     """
+    if port is not None and not http:
+        raise UsageError("--port is of --http: without it the protocol goes over stdin and stdout; say --http, too")
     with open_memory(ctx, create=allow_writes) as (_, memory):
         from ufo_experience.integrations.mcp_server import build_server, serve_stdio
 
@@ -68,7 +70,7 @@ def serve_mcp(
             raise RefusedError(f"--host {host}: the server answers this machine only ({', '.join(LOOPBACK)})")
         server = build_server(memory, allow_writes=allow_writes, allow_approve=allow_approve, allow_run=allow_run)
         if http:
-            server.run("streamable-http", host=host, port=port)
+            server.run("streamable-http", host=host, port=8000 if port is None else port)
         else:
             serve_stdio(server)
 

@@ -54,11 +54,9 @@ class Driver(Protocol):
 
     def controls(self) -> Any:
         """What is in view, in reading order: mappings with id, name, type, and where known value, checked, within …"""
-        ...
 
     def do(self, act: Act) -> Any:
         """Carry out an action on `act.target.id`. Raises when it cannot."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -119,8 +117,7 @@ class Execution:
 class Executor:
     """Carries out one guide, in this thread (`run`) or on an event loop (`arun`).
 
-    The loop is written once, as coroutines. In `run` nothing in them waits: a driver whose methods are coroutines is
-    refused there.
+    The loop is written once, as coroutines; in `run` nothing in them waits.
     """
 
     def __init__(
@@ -146,11 +143,7 @@ class Executor:
         self._error: Exception | None = None
 
     def run(self) -> Execution:
-        """Carry it out in this thread.
-
-        Raises:
-            UsageError: the driver's methods are coroutines: use `arun`.
-        """
+        """Carry it out in this thread; `UsageError` for a driver whose methods are coroutines."""
         with span("execute_procedure") as told:
             try:
                 self._work().send(None)
@@ -389,12 +382,7 @@ def _signs(screen: Screen) -> list[tuple[str, str, str, object, object]]:
 
 
 def _as_act(answer: Any, view: Screen) -> Act:
-    """What the agent answers: an action, or the mapping of a model (`function`, `id` or `name`, parameters).
-
-    Raises:
-        DataError: it names no control in view, or several.
-        UsageError: it is neither.
-    """
+    """What the agent answers: an action, or the mapping of a model (`function`, `id` or `name`, parameters)."""
     if not isinstance(answer, (Act, Mapping)):
         raise UsageError(f"an agent answers with actions or mappings, not {answer!r:.60}")
     try:

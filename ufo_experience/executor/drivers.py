@@ -84,8 +84,8 @@ class ChromiumDriver:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._send("Accessibility.enable", {})
-        self._send("DOM.enable", {})
+        for domain in ("Accessibility", "DOM"):
+            self._send(f"{domain}.enable", {})
 
     @property
     def url(self) -> str:
@@ -264,8 +264,7 @@ def controls_of(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             if child in by_id:
                 walk(by_id[child], place)
 
-    roots = [node for node in nodes if node.get("parentId") not in by_id]
-    for root in roots:
+    for root in [node for node in nodes if node.get("parentId") not in by_id]:
         walk(root, _Place())
     return [one for one in found if not (one["type"] == "Text" and _is_told(one, found))]
 
@@ -343,12 +342,8 @@ def _said(node: Mapping[str, Any], part: str) -> str:
     return str((node.get(part) or {}).get("value", "") or "")
 
 
-def _sending(send: Callable[[str, dict[str, Any]], Any], fault: type[Exception]) -> Send:
-    """`send`, with the faults of its library as ours.
-
-    Raises:
-        ServiceError: the browser refused, or is gone.
-    """
+def _sending(send: Send, fault: type[Exception]) -> Send:
+    """`send`, with the faults of its library as ours: the browser refused, or is gone."""
 
     def sent(method: str, given: dict[str, Any]) -> Any:
         try:

@@ -20,6 +20,7 @@ from ufo_experience.ids import content_hash
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.runs import join
 from ufo_experience.schema import Experience
+from ufo_experience.store.lessons import is_lesson
 from ufo_experience.store.location import quoted
 from ufo_experience.store.selection import RecordFilter
 
@@ -190,7 +191,10 @@ def _add_writes(server: MCPServer, memory: ExperienceMemory) -> None:
     @server.tool(title="Report the outcome", annotations=WRITES)
     def report_outcome(ids: Ids, success: Worked, session: Session) -> Changed:
         """Say how the run ended in which these experiences were shown, once for each session."""
-        return Changed(ids=list(memory.report(ids, success=success, session=session)))
+        done = list(memory.report(ids, success=success, session=session))
+        asked = {memory.get(id).id for id in ids if not is_lesson(id)}
+        again = f"session {session!r} was reported before; the first report counts" if asked - {*done} else ""
+        return Changed(ids=done, note=again)
 
     @server.tool(title="Record a run", annotations=WRITES.model_copy(update={"idempotent_hint": False}))
     def record_run(

@@ -131,8 +131,9 @@ class Recorder:
 
         A typed value goes into `parameters`, also where it differs each time: `step("type", "To", {"text": address})`.
         `within` names the row, group or dialog around the control, `controls` lists what was in view before the action
-        (names, or objects with name and type): by them one of several equal controls is told apart, and steps that
-        changed nothing are found. What is typed into a `secret` control is kept nowhere.
+        (names, or objects with name and type): by them one of several equal controls is told apart, and a menu or
+        dialog that was opened in vain is left out. A step that had no effect says so: `result="no effect"`. What is
+        typed into a `secret` control is kept nowhere.
 
         Raises:
             UsageError: an argument is of the wrong kind (it is named), or no run is going on.

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from ufo_experience.errors import UsageError, names_methods
 from ufo_experience.executor import Driver, Execution
 from ufo_experience.memory import ExperienceMemory
 
@@ -38,6 +39,7 @@ def _in_thread(
     return call
 
 
+@names_methods
 class AsyncExperienceMemory:
     """An `ExperienceMemory` whose methods are coroutines: of one that is open, or of the place of a store.
 
@@ -47,6 +49,7 @@ class AsyncExperienceMemory:
     def __init__(self, memory: ExperienceMemory | str | Path, **options: Any) -> None:
         self.memory = memory if isinstance(memory, ExperienceMemory) else ExperienceMemory(memory, **options)
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="ufo-experience")
+        self._is_closed = False
 
     @classmethod
     async def open(cls, *args: Any, **given: Any) -> AsyncExperienceMemory:
@@ -55,6 +58,7 @@ class AsyncExperienceMemory:
 
     async def close(self) -> None:
         """Wait for calls that are under way, and let go of files and connections."""
+        self._is_closed = True
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self.memory.close)
 
@@ -66,11 +70,17 @@ class AsyncExperienceMemory:
     ) -> None:
         await self.close()
 
+    def _expect_open(self) -> None:
+        if self._is_closed:
+            raise UsageError("the memory is closed: open it again")
+
     async def _run(self, call: Callable[[], T]) -> T:
+        self._expect_open()
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     async def run(self, task: str, driver: Driver, *, application: str | None = None, **options: Any) -> Execution:
         """Carry out the known way of a task without a model; takes what `ExperienceMemory.arun` does."""
+        self._expect_open()
         return await self.memory.arun(task, driver, application=application, **options)
 
     ingest = _in_thread(ExperienceMemory.ingest)

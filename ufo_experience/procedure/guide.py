@@ -109,8 +109,7 @@ class Guide:
 
         Args:
             controls: what is in view, in reading order: mappings or objects with `id`, `name`, `type`, and where known
-                `value`, `enabled`, `checked`, `selected`, `expanded`, `dialog`, `state`, `within`; or `read_screen` of
-                them, where several things are asked of one view.
+                `value`, `enabled`, `checked`, `selected`, `expanded`, `dialog`, `state`, `within`.
             application: the one in front, where that is known.
             consent: a person has allowed the step that was asked for.
         """
@@ -178,13 +177,7 @@ class Guide:
         return len(home) + sum(1 for _ in takewhile(lambda one: carries_out(*one), both))
 
     def resume(self, controls: Controls, *, application: str | None = None) -> bool:
-        """Find the way again after a detour: True when it goes on from this screen, from a place that may lie behind.
-
-        The place is where the way was left, when its control is in view again; else, once the agent has done something
-        else, the step after it, if it took another control of that kind and what follows is in view; or the first of
-        the steps in view that lead up to there, none of which is grave; at the end a step that was passed over,
-        whose control is still in view.
-        """
+        """Find the way again after a detour: True when it goes on from this screen, maybe from a place behind."""
         screen = read_screen(controls)
         if self._given_up or (self._next and not self._strayed):
             return False
@@ -266,10 +259,6 @@ class Guide:
     def _find(self, place: int, screen: Screen) -> Control | Stop:
         step = self._steps[place]
         return find(step, screen, self._known - {bare(step.name)})
-
-    def _is_due(self, place: int, screen: Screen, application: str | None) -> bool:
-        """True when the control of a step is in view and what the step brings about is not."""
-        return self._steps[place].kind != "switch" and isinstance(self._check(place, screen, application), Control)
 
     # ---- what is told
 
@@ -355,10 +344,16 @@ class Guide:
         return None
 
     def _to_go_on_from(self, screen: Screen, application: str | None) -> Iterable[int]:
-        """Where the way may go on from this screen, the best first; see `resume`."""
+        """Where the way may go on from this screen, the best first.
+
+        That is where it was left, when its control is in view again; the step after it, if the agent took another
+        control of that kind; the first of the steps in view that lead up to there, none of which is grave; at the end
+        a step that was passed over, whose control is still in view.
+        """
 
         def is_due(place: int) -> bool:
-            return self._is_due(place, screen, application)
+            """True when the control of a step is in view and what the step brings about is not."""
+            return self._steps[place].kind != "switch" and isinstance(self._check(place, screen, application), Control)
 
         if self._next is None:
             yield from filter(is_due, self._left_out)

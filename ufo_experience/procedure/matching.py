@@ -32,9 +32,8 @@ _OPENED = frozenset(("combobox", "menuitem", "treeitem", "menubar", "expander", 
 def find(step: ProcedureStep, screen: Screen, known: Collection[str] = ()) -> Control | Stop:
     """The control `step` acts on.
 
-    Args:
-        known: bare names of what the other steps of the way act on; a dialog the record does not speak of is
-            trusted only with one of them in it.
+    `known` are bare names of what the other steps of the way act on; a dialog the record does not speak of is trusted
+    only with one of them in it.
     """
     if not (step.name or step.item_of or step.row_of):
         return Stop("target_missing", "the step names no control")

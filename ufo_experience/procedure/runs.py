@@ -25,7 +25,6 @@ from ufo_experience.retrieve.tasks import task_key
 from ufo_experience.schema import Experience
 from ufo_experience.trust.agreement import may_agree
 
-_Key = tuple[str, str, str]
 _OF_THE_TASK = "*"  # in place of a name that is a value of the request
 
 
@@ -133,10 +132,10 @@ def parting(run: Experience, others: Iterable[Experience]) -> int | None:
     return next((number for number, key in own if any(key not in way for way in ways)), None)
 
 
-def _keys(run: Experience, steps: Sequence[ProcedureStep] | None = None) -> list[_Key]:
+def _keys(run: Experience, steps: Sequence[ProcedureStep] | None = None) -> list[tuple[str, str, str]]:
     """What each step does to what; of a value of the request, or what redaction took for one, that it is such."""
     values = _values(run)
-    keys: list[_Key] = []
+    keys: list[tuple[str, str, str]] = []
     for step in read_steps(run) if steps is None else steps:
         name = step.name if step.target else step.text
         is_value = bare(name) in values or PLACEHOLDER.search(name) is not None

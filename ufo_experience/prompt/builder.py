@@ -11,7 +11,7 @@ What is served is shown: runs of one procedure are told once, and only what the 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, Literal, get_args
@@ -20,6 +20,7 @@ from ufo_experience.errors import UsageError
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.cleaning import clean_json
 from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.offer import RunsOf
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.render import phrase, quoted, step_line, tip_line
 from ufo_experience.procedure.runs import is_same_task, is_same_way
@@ -32,7 +33,6 @@ __all__ = ["PromptBlock", "build_prompt", "inject", "parse_block", "strip_block"
 
 Format = Literal["text", "messages", "ufo"]
 TokenCounter = Callable[[str], int]
-RunsOf = Callable[[Experience], Iterable[Experience]]
 LessonsOf = Callable[[str], Sequence[Lesson]]
 
 RECORD_TOKENS = 600  # a procedure is told with fewer steps above this, or above half of a larger budget
@@ -117,7 +117,7 @@ def build_prompt(
     count, nonce = count_tokens or estimate_tokens, nonce or new_nonce()
     moment = now or datetime.now(timezone.utc)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    ways, unshown, lacking = _ways(Request.parse(task), hits, allowed_actions, runs_of, to_imitate=format == "ufo")
+    ways, unshown, lacking = _ways(Request.parse(task), hits, allowed_actions, runs_of, format)
     cap = max(RECORD_TOKENS, max_tokens // 2)
 
     def price(examples: Sequence[Any]) -> int:
@@ -207,8 +207,7 @@ def _ways(
     hits: Sequence[Hit],
     allowed: Collection[str] | None,
     runs_of: RunsOf | None,
-    *,
-    to_imitate: bool,
+    format: Format,
 ) -> tuple[list[Procedure], dict[str, str], int]:
     """A procedure for each hit that is not a run of one before it; why others are not shown, and steps left out."""
     ways: list[Procedure] = []
@@ -225,8 +224,7 @@ def _ways(
         way = Procedure.of([run, *others], request)
         steps = tuple(step for step in way.steps if allowed is None or step.action in allowed)
         lacking += len(way.steps) - len(steps)
-        why = _why_not(way, steps, to_imitate=to_imitate)
-        if why:
+        if why := _why_not(way, steps, to_imitate=format == "ufo"):
             unshown[run.id] = why
             continue
         ways.append(replace(way, steps=steps))
@@ -289,7 +287,7 @@ def _added(shown: Sequence[Any], nonce: str, format: Format) -> str:
 
 def _prompt(task: str, shown: list[Any], nonce: str, format: Format) -> str | list[dict[str, Any]]:
     if format == "ufo":
-        return list(shown)
+        return shown
     if format == "text":
         return task + _added(shown, nonce, format) if shown else task
     contents = [frame(shown, nonce), task] if shown else [task]

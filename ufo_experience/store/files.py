@@ -114,6 +114,7 @@ def storage_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         place = error.filename2 or error.filename or path  # of a move, where to
+        place = path if str(place).endswith(TEMP) else place  # nobody gave that name
         raise StorageError(f"{place}: {error.strerror or error}") from error
 
 

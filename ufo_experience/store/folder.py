@@ -314,7 +314,12 @@ def _check_version(root: Path) -> None:
     path = root / STORE_FILE
     if not path.exists():
         return  # a clone that left it out
-    found = parse(read_regular(path, 1 << 20, follow=False), file=str(path))
+    data = read_regular(path, 1 << 20, follow=False)
+    try:
+        found = parse(data, file=str(path))
+    except DataError as error:
+        cure = "damaged; it says only which version wrote the store: delete this file, and the records are read"
+        raise DataError(f"{cure} ({error.reason})", file=str(path), line=error.line, code=error.code) from error
     version = found.get("version") if isinstance(found, dict) else None
     if version == VERSION:
         return

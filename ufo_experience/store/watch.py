@@ -59,7 +59,7 @@ ON CONFLICT (id) DO UPDATE SET path = excluded.path, stamp = excluded.stamp, con
 edited = excluded.edited, change = excluded.change"""
 _SAY = """INSERT INTO record (id, status, removed, change) VALUES (?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET status = excluded.status, removed = excluded.removed, change = excluded.change"""
-_LEFT_ALONE = ("E_VERSION", "E_EDITED")  # by a repair
+LEFT_ALONE = ("E_VERSION", "E_EDITED")  # by a repair
 _OLD_S = 3_600.0  # a temp file of this age has no writer
 _log = logging.getLogger(__name__)
 
@@ -149,8 +149,8 @@ class Watch:
             _gone(db, _files_in(db, folder), change)
             db.execute("DELETE FROM seen WHERE path = ?", (folder,))
         if known.get(EVENTS) != look.get(EVENTS):
-            self._take_events(db, change)
-            _note_seen(db, EVENTS, look.get(EVENTS, ""))
+            all_read = self._take_events(db, change)
+            _note_seen(db, EVENTS, look.get(EVENTS, "") if all_read else "")  # "": it is told again
 
     def _take_folder(self, db: sqlite3.Connection, folder: str, change: int) -> bool:
         """Read the files of a folder that are new, or others than before. False when one of them cannot be read."""
@@ -185,30 +185,42 @@ class Watch:
 
     # ---- events ----
 
-    def _take_events(self, db: sqlite3.Connection, change: int) -> None:
-        """Read the events that are new; all of them again where the file is not the one that was read before."""
+    def _take_events(self, db: sqlite3.Connection, change: int) -> bool:
+        """Read the events that are new, all again where the file is not the one that was read before.
+
+        False where a line is damaged, of which a warning tells once.
+        """
         mark = db.execute("SELECT value FROM meta WHERE name = 'events'").fetchone()
-        offset, tail = json.loads(mark[0]) if mark else (0, "")
+        offset, tail, *damage = json.loads(mark[0]) if mark else (0, "")
         before, data = bytes.fromhex(tail), b""
         path = self._root / EVENTS
         if path.exists():
             with open_regular(path, _MAX_EVENTS, follow=False) as stream:
                 stream.seek(offset - len(before))
                 if stream.read(len(before)) != before:  # what stood there is another text
-                    offset, before = 0, b""
+                    offset, before, damage = 0, b"", []
                     stream.seek(0)
                 data = stream.read()
         if mark and not before:
             db.execute("UPDATE record SET status = NULL, removed = 0, change = ?", (change,))
         end = data.rfind(b"\n") + 1  # what comes behind is not finished
         for _, event in self.events_in(data[:end]):
-            if isinstance(event, Event):
+            if isinstance(event, Problem):
+                damage = damage or [event.message]
+            else:
                 (said,) = db.execute("SELECT status FROM record WHERE id = ?", (event.id,)).fetchone() or (None,)
                 status = status_of(said).after(event)
                 kept = status.model_dump_json(exclude_defaults=True)
                 db.execute(_SAY, (event.id, kept, status.removed, change))
-        now = json.dumps([offset + end, (before + data[:end])[-_TAIL:].hex()])
+        now = json.dumps([offset + end, (before + data[:end])[-_TAIL:].hex(), *damage])
         db.execute("INSERT OR REPLACE INTO meta VALUES ('events', ?)", (now,))
+        if damage and (EVENTS, damage[0]) not in self._named:
+            self._named.add((EVENTS, damage[0]))
+            told = (
+                "what a line says of a record (trust, verdict, use) is left out, `ufo-experience verify` tells of all"
+            )
+            _log.warning("%s: %s", told, damage[0])
+        return not damage
 
     def event_lines(self) -> bytes:
         """The file of events as it is."""
@@ -281,7 +293,10 @@ def _problem(path: Path, records: Path, watch: Watch, seen: dict[str, Path]) -> 
         if (other := seen.setdefault(one.id, path)) != path:
             raise DataError(f"the same id as {other}", file=str(path), code="E_CORRUPT")
         if not whole and watch.approved(one.id) != content:
-            said = "not as it was written: edited by hand, or damaged; it counts as observed until approved"
+            said = (
+                "not as it was written: edited by hand, or damaged; it counts as observed, repaired or not. "
+                f"Look at it: ufo-experience show {one.id[:8]}, then: ufo-experience approve {one.id[:8]}"
+            )
             raise DataError(said, file=str(path), code="E_EDITED")
     except DataError as error:
         return Problem(file=str(path), code=error.code, message=str(error))
@@ -290,7 +305,7 @@ def _problem(path: Path, records: Path, watch: Watch, seen: dict[str, Path]) -> 
 
 def mend(root: Path, watch: Watch, report: StoreReport) -> list[Problem]:
     """Set aside what a report names, the reason beside it; returns what it was. The caller holds the lock."""
-    mended = [problem for problem in report.corrupt if problem.code not in _LEFT_ALONE]
+    mended = [problem for problem in report.corrupt if problem.code not in LEFT_ALONE]
     if bad := {problem.line: problem for problem in mended if problem.line is not None}:
         lines = dict(enumerate(watch.event_lines().split(b"\n"), 1))
         reason = "\n".join(f"line {number}: {problem.message}" for number, problem in bad.items())

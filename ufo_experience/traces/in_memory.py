@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -80,7 +81,10 @@ def judged_run(
     if (judge or "caller") not in _JUDGES:
         raise UsageError(f"judge is one of user, program, model, agent, not {judge!r}")
     if unknown := details.keys() - RunDetails.__annotations__:
-        raise UsageError(f"unknown: {', '.join(sorted(unknown))}; known are {', '.join(RunDetails.__annotations__)}")
+        known_names = ["success", "application", "judge", *RunDetails.__annotations__]
+        near = get_close_matches(min(unknown), known_names, n=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(f"unknown: {', '.join(sorted(unknown))}; {meant}known are {', '.join(known_names)}")
     by, said_by = _JUDGES[judge or "caller"] if success is not None else ("none", None)
     session = details.pop("session", None) or new_id()[:16]
     known = {"evaluated_by": by, "judge": said_by, "session": session, "application": application, **details}
