@@ -11,8 +11,8 @@ from types import ModuleType
 
 import pytest
 
-from tests.builders import a_record_of, memory_of
-from ufo_experience import redact_text
+from tests.builders import a_record_of, memory_of, open_memory
+from ufo_experience import RecordFilter, redact_text
 
 CLOCK_S = 0.002 if os.name == "posix" else 0.016  # no smaller time is told apart: on Windows one tick
 HOSTILE = (
@@ -85,3 +85,22 @@ def test_a_process_that_answers_for_long_does_not_grow():
     from tools.endurance import main
 
     assert main(["--questions", "1000"]) == 0
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"failure_reason": "Jane Doe was on leave", "success": False},
+        {"wordings": ["Greet Jane Doe"]},
+        {"session": "Jane Doe, Tuesday"},
+        {"steps": [{"action": "click", "control": "Hello", "within": "Row of Jane Doe"}]},
+    ],
+)
+def test_a_person_is_found_and_erased_wherever_a_record_names_her(tmp_path, where):
+    """`purge --search` looks at every text of a record, or a person stays though the answer says that nothing fits."""
+    memory = open_memory(tmp_path / "db")
+    given = {"steps": [{"action": "click", "control": "Hello", "control_type": "Button"}], "success": True} | where
+    memory.remember("Say hello", **given)
+    assert any(b"Jane" in path.read_bytes() for path in (tmp_path / "db").rglob("*") if path.is_file())
+    assert len(memory.purge(where=RecordFilter(search="jane doe"))) == 1
+    assert not any(b"Jane" in path.read_bytes() for path in (tmp_path / "db").rglob("*") if path.is_file())

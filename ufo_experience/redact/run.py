@@ -244,6 +244,11 @@ def _collected(walk: Callable[[_Visit], object]) -> list[_Piece]:
     return found
 
 
+def texts_in(model: Model) -> list[str]:
+    """Every text of a model that is redacted: all in which somebody may be named."""
+    return [text for text, _ in _collected(lambda visit: rewrite(model, visit, None))]
+
+
 def rewrite(model: _M, visit: _Visit, hidden: Sequence[bool] | None) -> _M:
     """A copy of a model with its texts put through `visit(text, role)`; `hidden` tells which steps type a secret."""
     changed: dict[str, Any] = {}

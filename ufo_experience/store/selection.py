@@ -14,6 +14,7 @@ from typing import Literal
 
 from ufo_experience.errors import NotFoundError, UsageError, names_arguments
 from ufo_experience.ids import is_id
+from ufo_experience.redact.run import texts_in
 from ufo_experience.request import application_key
 from ufo_experience.schema import Experience, Provenance, Trust, expect, readable_name
 from ufo_experience.store.base import ExperienceStore, check_expected
@@ -40,7 +41,7 @@ class RecordFilter:
         success: True, False, or "unknown" for runs nobody has judged.
         trust: exactly this level.
         risk: True for records with a risky step, False for those without, or a kind ("asks first", "address").
-        search: words that all stand in the task, the request, the application or a control.
+        search: words that all stand in a record, whatever field they stand in.
         since: made at this time or later; without a time zone it is UTC.
         expected: id → `fingerprint` of the record as the caller saw it. A record that is another now is not changed,
             and neither is any other: `ConflictError`.
@@ -246,10 +247,8 @@ def is_format(format: str, wanted: str) -> bool:
 
 
 def searched(one: Experience) -> str:
-    """The text of a record in which words are looked for: task, request, application and controls, without case."""
-    state = one.state
-    texts = (state.task, state.request, state.application or "", *(s.target_control.name for s in one.action.steps))
-    return " ".join(texts).casefold()
+    """Every text of a record in which a person may be named, and where it came from, without case."""
+    return "\n".join([*texts_in(one), *one.slots.values()]).casefold()
 
 
 def holds_words(text: str, words: str) -> bool:
