@@ -30,7 +30,9 @@ class MemoryItem(SimpleNamespace):
         for key, value in values.items():
             MemoryItem.set_value(self, key, value)  # by its class: an item may have a field of this name
 
-    from_dict = add_values_from_dict
+    def from_dict(self, data: Mapping[str, Any]) -> None:
+        """Add or replace the fields that `to_dict` gave."""
+        MemoryItem.add_values_from_dict(self, data)
 
     def get_value(self, key: str) -> Any:
         """Give the field `key`, or None if there is none."""
