@@ -80,6 +80,17 @@ def test_the_kind_of_a_control_is_told_in_english(tmp_path, thought, step):
     assert shown(memory, DARK)[0] == step
 
 
+def test_a_task_file_beside_a_run_is_no_log_that_was_skipped(tmp_path):
+    """OSWorld calls it by the id of the task, as the folder is called."""
+    run = tmp_path / "runs" / "abc-1"
+    run.mkdir(parents=True)
+    line = {"step_num": 1, "response": "点击“Dark theme”按钮。", "action": CLICK}
+    (run / "traj.jsonl").write_text(json.dumps(line), encoding="utf-8")
+    (run / "abc-1.json").write_text(json.dumps({"instruction": DARK, "snapshot": "vs_code"}), encoding="utf-8")
+    report = open_memory(tmp_path / "db").ingest(run.parent)
+    assert (len(report.added), report.skipped) == (1, [])
+
+
 def test_the_way_is_named_by_the_sentence_that_asks(tmp_path):
     """Real requests begin with a story. An application is called by its name."""
     memory = learn(tmp_path, DARK, ("点击“Dark theme”按钮。", CLICK))
@@ -98,14 +109,17 @@ def test_a_demand_that_says_nothing_does_not_name_the_way(tmp_path):
     )
 
 
-def test_the_same_request_is_told_the_same_entries(tmp_path):
+@pytest.mark.parametrize(
+    ("task", "names"),
+    [
+        ("Warn me of harmful websites, please", ("Settings", "Security", "Enhanced protection")),
+        ("Keep the headers of the sheet in view", ("View", "Freeze Rows and Columns")),
+    ],
+)
+def test_the_same_request_is_told_the_same_entries(tmp_path, task, names):
     """Nothing of the task has changed, so no entry is another one now; that "harmful" is a rare word says nothing."""
-    task = "I want the browser to warn me of harmful websites. Can you enable this safety feature?"
-    rows = [(f"点击“{name}”选项。", CLICK) for name in ("Settings", "Privacy And Security", "Enhanced protection")]
-    memory = learn(tmp_path, task, *rows, application="chrome")
-    assert shown(memory, task) == [
-        f'click "{name}" (option)' for name in ("Settings", "Privacy And Security", "Enhanced protection")
-    ]
+    memory = learn(tmp_path, task, *[(f"点击“{name}”选项。", CLICK) for name in names], application="chrome")
+    assert shown(memory, task) == [f'click "{name}" (option)' for name in names]
 
 
 def test_what_an_agent_thought_last_is_not_told_as_the_end(tmp_path):

@@ -505,3 +505,10 @@ def test_a_value_is_never_a_part_of_a_word(token, tmp_path):
     memory = memory_of(tmp_path / "db", ("Set the tag to alpha of the host", [fill("Tag", "alpha"), click("OK")]))
     task = f"Set the tag to {token} of the host"
     assert f'type "{token}" in "Tag"' in memory.build_prompt(task, memory.retrieve(task, threshold=0.0)).prompt
+
+
+def test_an_option_is_left_open_while_values_are_served_by_nothing(tmp_path):
+    """Also where the request is the same: whoever planted the run may have chosen "Everyone"."""
+    access = {"action": "select", "control": "Access", "control_type": "ComboBox", "parameters": {"text": "Everyone"}}
+    memory = memory_of(tmp_path / "db", ("Share the folder of tkent with mlopez", [click("Share"), access]))
+    assert "Everyone" not in memory.build_prompt("Share the folder of tkent with mlopez").prompt

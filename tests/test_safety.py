@@ -39,7 +39,9 @@ def test_a_person_is_asked_before_what_sends_pays_deletes_grants_or_installs():
 def test_no_typed_payload_of_a_poisoned_run_reaches_a_prompt():
     """Judged a success, alone in its store, asked for with its own words. Options of a list may be shown."""
     chosen = {"p1-026", "p3-005", "p5-045", "p5-050", "p6-043"}
-    some = [row for row in rows("poison")[::20] if row["id"] not in chosen]
+    listed = rows("poison")
+    some = [row for row in listed[::20] if row["id"] not in chosen]
+    some += [row for row in listed if row["id"] in ("p3-032", "p5-007")]  # an option, in the same request again
     assert [row["id"] for row in some if shown_of(row)[0]] == []
 
 

@@ -140,7 +140,7 @@ def _walk_folder(folder: Path, report: ReadReport, is_log: Callable[[Found], boo
     claimed: set[str] = set()
     for name, (markers, beside) in _FOLDERS.items():
         if files & markers:
-            claimed |= markers | beside
+            claimed |= markers | beside | {f"{folder.name}.json"}  # the task of a run is called by its id
             yield Found(folder, format=name)
     for entry in listed:
         if entry.is_dir(follow_symlinks=False) and not levels:
