@@ -48,13 +48,17 @@ class Catalog:
         """The rows of a query."""
         return self.run(lambda db: db.execute(sql, tuple(given)).fetchall())
 
+    def write(self, act: Callable[..., object], *given: Any) -> None:
+        """Do something with the connection, and with what is given, in one transaction."""
+        self.run(lambda db: act(db, *given), write=True)
+
     def meta(self, name: str) -> Any:
         """A value that was kept under a name; None when there is none."""
-        return next((value for (value,) in self.read("SELECT value FROM meta WHERE name = ?", (name,))), None)
+        return self.run(lambda db: noted(db, name))
 
-    def unmark(self, name: str) -> None:
-        """Keep no value under a name any more."""
-        self.run(lambda db: db.execute("DELETE FROM meta WHERE name = ?", (name,)), write=True)
+    def note(self, **values: Any) -> None:
+        """Keep values under their names; None keeps none any more."""
+        self.write(lambda db: note(db, **values))
 
     def version(self) -> tuple[int, int]:
         """A token that differs after every change, of this process or another: it costs microseconds."""
@@ -154,14 +158,14 @@ class Catalog:
 
     def _require(self, db: sqlite3.Connection, name: str) -> None:
         version, statements = self._schemas[name]
-        key, ask = f"schema of {name}", "SELECT value FROM meta WHERE name = ?"
-        if db.execute(ask, (key,)).fetchone() == (version,):
+        key = f"schema of {name}"
+        if noted(db, key) == version:
             return
         with _transaction(db):
-            if db.execute(ask, (key,)).fetchone() != (version,):  # another process may have been faster
+            if noted(db, key) != version:  # another process may have been faster
                 for statement in statements:
                     db.execute(statement)
-                db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, version))
+                note(db, **{key: version})
 
     def _mend(self, error: sqlite3.Error) -> None:
         """After a failure: a damaged file is made anew, and where the disk refuses a copy in memory goes on."""
@@ -185,6 +189,17 @@ class Catalog:
             with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as on_disk:
                 on_disk.backup(self._connection)
             self._require_all(self._connection)
+
+
+def noted(db: sqlite3.Connection, name: str) -> Any:
+    """The value under a name."""
+    return (db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone() or (None,))[0]
+
+
+def note(db: sqlite3.Connection, **values: Any) -> None:
+    """Keep values; inside a transaction."""
+    db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+    db.execute("DELETE FROM meta WHERE value IS NULL")
 
 
 @contextmanager
