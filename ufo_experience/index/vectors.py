@@ -47,7 +47,9 @@ class FolderVectors:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog, self._file = catalog, catalog.path.with_name(FILE)
-        self.forget()
+        self._index: Any = None
+        self._of: list[Any] = []  # embedder, epoch and kind of what is in memory
+        self._up_to = 0  # the newest row that is in
 
     def follow(self, embedder: str) -> int | None:
         """Take in the newest vectors of an embedder; returns their length, None when there are none."""
@@ -98,9 +100,7 @@ class FolderVectors:
 
     def forget(self) -> None:
         """Let go of what is in memory."""
-        self._index: Any = None
-        self._of: list[Any] = []  # embedder, epoch and kind of what is in memory
-        self._up_to = 0  # the newest row that is in
+        self._index, self._of, self._up_to = None, [], 0
 
     def delete(self) -> None:
         """Delete the file; it is made again from SQLite."""

@@ -230,7 +230,7 @@ class FolderStore(ExperienceStore):
                 sync_folder(folder)
                 with suppress(OSError):  # not empty
                     folder.rmdir()
-            self._watch.forget()
+            self._watch.parsed.cache_clear()
         return gone
 
     def verify(self, *, repair: bool = False) -> StoreReport:
