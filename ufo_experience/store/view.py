@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ufo_experience.schema import Experience, Trust
+from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.catalog import Catalog
 from ufo_experience.store.files import replace_file, stamp_of, storage_errors
 
@@ -32,9 +33,9 @@ def in_view(experience: Experience) -> bool:
     return bool(experience.outcome.success) and experience.trust.rank >= Trust.OBSERVED.rank
 
 
-def view_text(records: Iterable[Experience]) -> str:
+def view_text(store: ExperienceStore) -> str:
     """The whole view as text."""
-    entries = [_entry(one, number) for number, one in enumerate(filter(in_view, records))]
+    entries = [_entry(one, number) for number, one in enumerate(filter(in_view, store.scan()))]
     return (b"".join([HEAD, *entries]) if entries else _EMPTY).decode()
 
 
