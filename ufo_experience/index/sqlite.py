@@ -1,7 +1,7 @@
 """The index of a folder: rows, words (FTS5) and vectors in the store's SQLite file, FAISS beside it.
 
-It follows the store: each row knows the number of the change it was made at, so whatever was committed by whomever is
-taken in before the next question, and a process that died leaves nothing behind but work for the next one.
+Each row knows the number of the change it was made at: whatever was committed, by whomever, is taken in before the next
+question, and a process that died leaves nothing behind but work for the next one.
 """
 
 from __future__ import annotations
@@ -35,10 +35,8 @@ _AMONG = "IN (SELECT value FROM json_each(?))"
 
 
 class SqliteIndex:
-    """Rows of a folder store by words and vectors; see `ExperienceIndex`.
-
-    `embedder()` is asked for vectors: of new records before the next question where it works on this machine, else when
-    `sync` is called.
+    """`embedder()` is asked for vectors: of new records before the next question where it works on this machine, else
+    when `sync` is called.
     """
 
     def __init__(self, store: FolderStore, embedder: Callable[[], Embedder]) -> None:
@@ -184,8 +182,7 @@ class SqliteIndex:
     # ---- following the store ----
 
     def sync(self, progress: Progress | None = None, *, thorough: bool = False) -> IndexReport:
-        started, embedder = time.perf_counter(), self._embedder()
-        before = replace(embedder.spending)
+        embedder = self._embedder()
         if thorough:
             self._store.look_everywhere()
         self._refresh()
@@ -197,14 +194,9 @@ class SqliteIndex:
             self._vectors.write(embedder.name, 1 if thorough else NEWER)
         if thorough:
             self._catalog.tidy()
-        spent, seconds = embedder.spending, time.perf_counter() - started
-        requests, cost = spent.requests - before.requests, spent.cost - before.cost
-        return IndexReport(self._rows, embedded, cached, requests, cost, seconds)
+        return IndexReport(self._rows, embedded, cached)
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
-        """Look at every file, take on the embedder in use, and make again what is not whole. What is whole stays, and
-        so do vectors of unchanged texts, unless the embedder makes others by now.
-        """
         embedder = self._embedder()
         with self._lock:
             if self._catalog.check():
