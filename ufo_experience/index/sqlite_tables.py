@@ -45,6 +45,7 @@ SCHEMA = (
     "DROP TABLE IF EXISTS vector",
     "DROP TABLE IF EXISTS kept",
     "DELETE FROM meta WHERE name IN ('sequence', 'epoch', 'embedder', 'to erase') OR name LIKE 'embedded by %'",
+    "INSERT INTO meta VALUES ('epoch', random())",  # of no other file: what is in memory is of one epoch
     "CREATE TABLE vector (text_key TEXT, embedder TEXT, data BLOB, PRIMARY KEY (text_key, embedder))",
     "CREATE TABLE kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID",
 )
@@ -71,11 +72,6 @@ def match_of(column: str, counts: Mapping[str, int]) -> str:
 def _is_trusted(trust: Trust, imported: bool) -> bool:
     """True for what may be shown by default: own records from verified on, imported ones when approved."""
     return trust.rank >= (Trust.APPROVED if imported else Trust.VERIFIED).rank
-
-
-def asks_for_trusted(filter: Filter) -> bool:
-    """True for a filter that lets nothing pass but what may be shown by default."""
-    return _is_trusted(filter.min_trust, False) and _is_trusted(filter.min_trust_imported or filter.min_trust, True)
 
 
 def sql_where(filter: Filter) -> tuple[str, list[Any]]:

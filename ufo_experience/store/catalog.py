@@ -35,7 +35,6 @@ class Catalog:
         self._schemas: dict[str, tuple[str, Sequence[str]]] = {}
         self._connection: sqlite3.Connection | None = None
         self._process, self._lock = os.getpid(), threading.RLock()
-        self._own_changes = 0
         self.in_memory = False
 
     def require(self, name: str, version: str, statements: Sequence[str]) -> None:
@@ -59,10 +58,6 @@ class Catalog:
     def note(self, **values: Any) -> None:
         """Keep values under their names; None keeps none any more."""
         self.write(lambda db: note(db, **values))
-
-    def version(self) -> tuple[int, int]:
-        """A token that differs after every change, of this process or another: it costs microseconds."""
-        return self.read("PRAGMA data_version")[0][0], self._own_changes
 
     def run(self, act: Callable[[sqlite3.Connection], _T], *, write: bool = False) -> _T:
         """Do something with the connection; with `write` as one transaction. It is done again after a repair. Raises
@@ -125,9 +120,7 @@ class Catalog:
         if not write or db.in_transaction:
             return act(db)
         with _transaction(db):
-            result = act(db)
-        self._own_changes += 1
-        return result
+            return act(db)
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -145,7 +138,6 @@ class Catalog:
         except BaseException:
             db.close()
             raise
-        self._own_changes += 1
         return db
 
     def _require(self, db: sqlite3.Connection) -> None:

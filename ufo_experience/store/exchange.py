@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, NotFoundError, StorageError, UsageError
+from ufo_experience.errors import DataError, StorageError, UsageError
 from ufo_experience.ids import content_id, is_id
 from ufo_experience.redact import KeepObservations, redact_json, redact_record
 from ufo_experience.schema import MAX_RECORD_BYTES, Experience, Trust, Usage, Verdict, validate
@@ -144,7 +144,7 @@ def import_entries(
         except DataError as error:
             report.failed.append((what, str(error)))
     done = store.add(pending.values())
-    Lessons(store).bring_in([one for one in lessons if any(_existing(store, id) for id in one.ids)])
+    Lessons(store).bring_in([one for one in lessons if any(id in store for id in one.ids)])
     report.added += done.added
     report.skipped += [(id, "was removed from this store") for id in done.skipped]
     return report
@@ -226,28 +226,20 @@ def _placed(
 ) -> Experience | None:
     """The record under an id that is free for its content; None where it is stored already."""
 
-    def at(id: str) -> Experience | None:
-        return pending.get(id) or _existing(store, id)
-
-    known = at(one.id)
+    known = pending.get(one.id) or (store.get(one.id) if one.id in store else None)
     if known is None:
         return one
     other_id = content_id({"id": one.id, "content": _content(one)})
-    renamed = one.model_copy(update={"id": other_id, "trust": Trust.QUARANTINED})
-    same = known.id if _content(known) == _content(one) else other_id if at(other_id) else None
-    if same:
-        report.skipped.append((what, "stored already" if same == one.id else f"stored already, as {same}"))
-        report.known.append(same)
-        return None
-    report.conflicts.append((what, f"the store holds another record of this id; added as {other_id}, quarantined"))
-    return renamed
-
-
-def _existing(store: ExperienceStore, id: str) -> Experience | None:
-    try:
-        return store.get(id)
-    except NotFoundError:
-        return None
+    if _content(known) == _content(one):
+        report.skipped.append((what, "stored already"))
+        report.known.append(one.id)
+    elif other_id in pending or other_id in store:
+        report.skipped.append((what, f"stored already, as {other_id}"))
+        report.known.append(other_id)
+    else:
+        report.conflicts.append((what, f"the store holds another record of this id; added as {other_id}, quarantined"))
+        return one.model_copy(update={"id": other_id, "trust": Trust.QUARANTINED})
+    return None
 
 
 def _content(experience: Experience) -> dict[str, Any]:
