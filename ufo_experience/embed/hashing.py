@@ -12,7 +12,6 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from itertools import chain, pairwise
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from ufo_experience.embed.base import Kind, Spending, Vectors
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.request import Request, on_forgetting, stem
+from ufo_experience.request import Request, stem
 from ufo_experience.schema import MAX_TEXT
 
 DIM = 256  # a vector takes 512 bytes in the index, and as much in FAISS's file
@@ -68,13 +67,9 @@ def _terms(request: Request) -> dict[str, float]:
     return found | ({f"^ {frame[0]}": math.sqrt(_HEAD_WEIGHT)} if frame else {})
 
 
-@lru_cache(maxsize=2_048)
 def _letter_runs(word: str) -> tuple[str, ...]:
     padded = f" {word} "
     return tuple(f"#{padded[at : at + length]}" for length in _LETTERS for at in range(len(padded) - length + 1))
-
-
-on_forgetting(_letter_runs.cache_clear)
 
 
 class HashingEmbedder:

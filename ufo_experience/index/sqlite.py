@@ -323,7 +323,8 @@ class SqliteIndex:
         with self._lock:
             self._vectors.delete()
             self._catalog.write(tables.erase_what_is_unused)
-            self._catalog.shrink()
+            self._catalog.read("VACUUM")
+            self._catalog.tidy()
             self._catalog.note(**{"to erase": None})
 
 

@@ -69,11 +69,6 @@ def match_of(column: str, counts: Mapping[str, int]) -> str:
     return f"{{{column}}} : ({either})" if either else ""
 
 
-def _is_trusted(trust: Trust, imported: bool) -> bool:
-    """True for what may be shown by default: own records from verified on, imported ones when approved."""
-    return trust.rank >= (Trust.APPROVED if imported else Trust.VERIFIED).rank
-
-
 def sql_where(filter: Filter) -> tuple[str, list[Any]]:
     """A filter as a condition on rows, and what it is given."""
     imported = filter.min_trust_imported or filter.min_trust
@@ -102,7 +97,7 @@ def follow(db: sqlite3.Connection, taken: int, rows: Sequence[tuple[int, int, Ro
         sequence += 1
         _drop(db, number)
         texts = [(one.words, one.masked_words) for one in (row.request, *row.wordings)][:PLACES]
-        trusted = _is_trusted(row.trust, row.imported)
+        trusted = row.trust.rank >= (Trust.APPROVED if row.imported else Trust.VERIFIED).rank  # shown by default
         db.executemany(
             f"INSERT INTO {TABLES[not trusted]} (rowid, raw, masked) VALUES (?, ?, ?)",
             [(number * PLACES + place, " ".join(raw), " ".join(masked)) for place, (raw, masked) in enumerate(texts)],

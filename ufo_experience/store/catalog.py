@@ -81,11 +81,6 @@ class Catalog:
                 with suppress(OSError):
                     os.unlink(f"{self.path}{ending}")
 
-    def shrink(self) -> None:
-        """Give back the space of what was deleted, so that no byte of it stays in the file."""
-        self.run(lambda db: db.execute("VACUUM").close())
-        self.tidy()
-
     def tidy(self) -> None:
         """Write what was committed into the file itself: the log beside it would keep its greatest length."""
         with suppress(LockedError, StorageError):  # somebody reads just now

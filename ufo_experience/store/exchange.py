@@ -23,7 +23,7 @@ from ufo_experience.store.folder import FolderStore
 from ufo_experience.store.lessons import Lesson, Lessons, is_lesson
 from ufo_experience.store.records import canonical, encode, unsealed
 from ufo_experience.store.strict_json import parse
-from ufo_experience.store.view import in_view, view_text
+from ufo_experience.store.view import left_out_of_view, view_text
 
 FORMAT, VERSION = "ufo_experience", 1
 MAX_IMPORT_BYTES = 1 << 28
@@ -73,7 +73,7 @@ def export(store: ExperienceStore, format: str = "json", output: str | Path | No
     writers = {"json": _as_json, "yaml": _as_yaml, "ufo": view_text}
     if format not in writers:
         raise UsageError(f"no export format {format!r}; known: {', '.join(writers)}")
-    left_out = Counter(reason for one in store.scan() if format == "ufo" and (reason := _why_not_in_view(one)))
+    left_out = Counter(reason for one in store.scan() if format == "ufo" and (reason := left_out_of_view(one)))
     count, text = len(store.ids()) - left_out.total(), writers[format](store)
     if output is None:
         return ExportReport(format, count, dict(left_out), text=text)
@@ -102,14 +102,6 @@ def _as_yaml(store: ExperienceStore) -> str:
 
 def _full(experience: Experience) -> dict[str, Any]:
     return experience.model_dump(mode="json", exclude_defaults=True) | {"trust": experience.trust.value}
-
-
-def _why_not_in_view(one: Experience) -> str | None:
-    if in_view(one):
-        return None
-    if one.outcome.success is None:
-        return "without a judged outcome"
-    return "failures" if one.is_negative else "quarantined"
 
 
 # ---- in ----
@@ -156,8 +148,8 @@ def read_export(file: Path) -> list[Any] | None:
 
     if (file / "records").is_dir():
         return _stored_in(file)
-    if file.is_dir() and (skills := _skills_in(file)) is not None:
-        return skills
+    if file.is_dir() and (skills := sorted([*file.glob(SKILL_RECORD), *file.glob(f"*/{SKILL_RECORD}")])):
+        return [parse(read_regular(skill, MAX_RECORD_BYTES), file=str(skill)) for skill in skills]
     files = [file] if file.is_file() else [path for path in sorted(file.rglob("*.json")) if not path.is_symlink()]
     if records := [path for path in files if path.suffix == ".json" and _holds(path, RECORD_HEAD)]:
         return [unsealed(parse(read_utf8(path, MAX_IMPORT_BYTES), file=str(path)))[0] for path in records]
@@ -260,12 +252,6 @@ def _stored_in(folder: Path) -> list[Any]:
         if not old:
             raise
         return old
-
-
-def _skills_in(folder: Path) -> list[Any] | None:
-    """The records of a folder of skills, or of one skill; None where there are none."""
-    files = sorted([*folder.glob(SKILL_RECORD), *folder.glob(f"*/{SKILL_RECORD}")])
-    return [parse(read_regular(file, MAX_RECORD_BYTES), file=str(file)) for file in files] or None
 
 
 def ufo_yaml(source: Path) -> Path:

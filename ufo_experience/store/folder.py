@@ -250,10 +250,8 @@ class FolderStore(ExperienceStore):
                 _log.warning("%s", error)
 
     def _append(self, events: Sequence[Event]) -> None:
-        """Append events, durably. A line that a writer before left torn is closed first."""
         if events:
-            path = self.root / EVENTS
-            files.append(path, b"\n" * _is_torn(path) + b"".join(map(_line, events)))
+            files.append(self.root / EVENTS, b"".join(map(_line, events)))
             self._watch.refresh()
 
     def _move(self, path: str, to: str) -> None:
@@ -272,16 +270,6 @@ def _line(one: Event) -> bytes:
 
 def _listed(ids: Iterable[str]) -> str:
     return json.dumps([id for id in ids if is_id(id)])
-
-
-def _is_torn(path: Path) -> bool:
-    """True when the last line has no end."""
-    with files.storage_errors(path):
-        if not path.exists() or not path.stat().st_size:
-            return False
-        with open(path, "rb") as stream:
-            stream.seek(-1, os.SEEK_END)
-            return stream.read() != b"\n"
 
 
 def _make(root: Path, network: bool) -> None:
