@@ -44,10 +44,7 @@ class EmbedsPieces(Protocol):
     """An embedder that asks a service: in pieces of one request, several at once, at a price."""
 
     def pieces(self, texts: Sequence[str], kind: Kind = "document") -> Iterator[tuple[slice, Vectors]]:
-        """Embed `texts`, giving each piece as soon as it is there, in any order.
-
-        Raises `ServiceError` at the first fault, after what was on the wire by then has been given.
-        """
+        """Embed `texts`, giving each piece as soon as it is there; at the first fault `ServiceError`."""
 
 
 class PlainEmbedder:

@@ -42,10 +42,7 @@ _COMMON = frozenset(stem(word) for word in _COMMON_WORDS.split())
 
 
 def features(text: str) -> Mapping[str, float]:
-    """The features of a text and what each is worth: its terms (values masked), and the letter runs of its words.
-
-    A text without words is its characters; a blank one has one feature of its own.
-    """
+    """What the features of a text are worth: its terms, and the letter runs of its words; else its characters."""
     spelled = dict.fromkeys(_WORD.findall(text.lower()))  # in order: sums of floats depend on it
     if not spelled:
         return {f"#{character}": 1.0 for character in "".join(text.split())} or {"": 1.0}
@@ -54,9 +51,7 @@ def features(text: str) -> Mapping[str, float]:
 
 
 def _terms(request: Request) -> dict[str, float]:
-    """The terms of a request and what each is worth: a pair of neighbours half, the first word (nearly always the
-    action) more, and the words of values a little, so that "Starbucks" does not drown the procedure.
-    """
+    """What the terms are worth: pairs half, the first word (mostly the action) more, words of values a little."""
     frame = request.masked_words
     pairs = [f"{left} {right}" for left, right in pairwise([*frame, "$"])]
     hidden = [f"={word}" for word, kind in zip(request.words, request.kinds, strict=True) if kind]

@@ -130,9 +130,7 @@ class ExperienceIndex(Protocol):
     def candidates(
         self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = LIMIT
     ) -> list[Candidate]:
-        """At most `limit` rows by words, as many by masked words, as many by cosine: each once, with all its shares,
-        best first. `vector` is of norm 1, by the embedder of the index.
-        """
+        """At most `limit` rows by each of words, masked words and cosine, with all their shares, best first."""
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
@@ -152,9 +150,7 @@ class ExperienceIndex(Protocol):
         """Keep small values that cost a request. They are erased with the record that `owner` names."""
 
     def sync(self, progress: Progress | None = None, *, thorough: bool = False) -> IndexReport:
-        """Bring rows and vectors in line with the store; `thorough` looks at every file, and writes what is in memory.
-        Raises `ServiceError` when the embedder cannot answer; rows are then found by words.
-        """
+        """Bring all in line with the store; `thorough` looks at every file, and writes what is in memory."""
 
     def missing(self) -> list[str]:
         """The texts that have no vector of the embedder in use yet: what `sync` would ask it for."""

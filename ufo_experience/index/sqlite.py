@@ -35,9 +35,7 @@ _AMONG = "IN (SELECT value FROM json_each(?))"
 
 
 class SqliteIndex:
-    """`embedder()` is asked for vectors: of new records before the next question where it works on this machine, else
-    when `sync` is called.
-    """
+    """Asks the embedder for vectors: at once where it works on this machine, else when `sync` is called."""
 
     def __init__(self, store: FolderStore, embedder: Callable[[], Embedder]) -> None:
         self._store, self._catalog, self._embedder = store, store.catalog, embedder

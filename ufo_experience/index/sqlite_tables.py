@@ -88,9 +88,7 @@ def sql_where(filter: Filter) -> tuple[str, list[Any]]:
 
 
 def follow(db: sqlite3.Connection, taken: int, rows: Sequence[tuple[int, int, Row]], marks: Mapping[str, int]) -> None:
-    """Write what came after a change: rows that went, rows (number, change, row) that are new with their words, each
-    with the next number in sequence, and up to where that is.
-    """
+    """Write what came after a change: rows (number, change, row) with their words, up to where it is."""
     _drop_dead(db, taken)
     sequence = noted(db, "sequence") or 0
     for number, change, row in rows:

@@ -60,9 +60,7 @@ class Catalog:
         self.write(lambda db: note(db, **values))
 
     def run(self, act: Callable[[sqlite3.Connection], _T], *, write: bool = False) -> _T:
-        """Do something with the connection; with `write` as one transaction. It is done again after a repair. Raises
-        `LockedError` where somebody else kept the file for too long, `StorageError` where not even memory will do.
-        """
+        """Do something with the connection; with `write` as one transaction. It is done again after a repair."""
         with self._own_lock():
             try:
                 return self._do(act, write)

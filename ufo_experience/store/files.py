@@ -106,10 +106,7 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 
 def replace_file(path: Path, data: bytes | Iterable[bytes], *, sync: bool = True) -> None:
-    """Write a file, new or in place of the old one, and sync its folder; without `sync` the caller does.
-
-    Raises `StorageError`: the disk refused; the old file is as it was, and nothing is left behind.
-    """
+    """Write a file whole, or leave the old one; without `sync` the caller syncs its folder."""
     temp = path.with_name(f".{secrets.token_hex(8)}{TEMP}")
     with storage_errors(path):
         try:
@@ -130,9 +127,7 @@ def replace_file(path: Path, data: bytes | Iterable[bytes], *, sync: bool = True
 
 
 def append(path: Path, data: bytes, *, sync: bool = True) -> None:
-    """Append lines to a file, durably unless `sync` is False; the caller holds a lock. A line that a writer before left
-    torn is closed first. Raises `StorageError`: the disk refused, and the file is as it was.
-    """
+    """Append lines, all or none; a torn line is closed first. The caller holds a lock."""
     with storage_errors(path):
         handle = os.open(path, _APPEND, 0o600)
         before = os.fstat(handle).st_size

@@ -73,9 +73,7 @@ class Lessons:
         return tuple(one.model_copy(update={"trust": Trust.QUARANTINED}) for one in told.lessons)
 
     def of(self, application: str | None, policy: TrustPolicy) -> list[Lesson]:
-        """What is shown in an application, the most helpful first: what stays and rests on a record that may be shown.
-        Where own records take approval, so does a lesson.
-        """
+        """What is shown, the most helpful first: what stays and rests on a record that may be shown."""
         least = Trust.APPROVED if policy.own is Trust.APPROVED else Trust.OBSERVED
         known = [one for one in _in(application, self.all()) if one.stays and one.trust.rank >= least.rank]
         shown = [one for one in known if any(map(policy.admits, self._store.scan(one.ids)))]
