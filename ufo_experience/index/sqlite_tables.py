@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import Any
 
 from ufo_experience.index.base import RAREST, Filter, Row, application_of, env_of, text_key
@@ -13,7 +12,6 @@ from ufo_experience.schema import Trust
 from ufo_experience.store.catalog import note, noted
 
 PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
-MATCHES = 1_000  # rows that are looked at for single words; more common ones are looked up in pairs; not measured
 TABLES = ("trusted", "held")  # of words: what is not trusted is looked for, and counts in no weight
 _WORDS = """
     CREATE VIRTUAL TABLE {} USING fts5 (raw, masked,
@@ -56,16 +54,9 @@ NEAREST = """
 
 
 def match_of(column: str, counts: Mapping[str, int]) -> str:
-    """What FTS5 is asked for: the rarest words, and pairs of the next ones, which are too common by themselves."""
+    """What FTS5 is asked for: the rarest words."""
     rarest = sorted((word for word, count in counts.items() if count), key=lambda word: (counts[word], word))[:RAREST]
-    alone: list[str] = []
-    common: list[str] = []
-    matches = 0
-    for word in rarest:
-        matches += counts[word]
-        (alone if matches <= MATCHES else common).append('"' + word.replace('"', '""') + '"')
-    pairs = [f"({one} AND {other})" for one, other in combinations(common, 2)] or common
-    either = " OR ".join([*alone, *pairs])
+    either = " OR ".join('"' + word.replace('"', '""') + '"' for word in rarest)
     return f"{{{column}}} : ({either})" if either else ""
 
 
