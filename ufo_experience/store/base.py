@@ -208,11 +208,11 @@ class ExperienceStore(ABC):
     def _loaded(self, row: Row) -> Experience | None:
         try:
             return self._load(row)
+        except NotFoundError:
+            return None  # removed meanwhile
         except DataError as error:
             _log.warning("left out: %s", error)
-        except NotFoundError:
-            pass  # removed meanwhile
-        return None
+            return None
 
     def add(self, experiences: Iterable[Experience]) -> Added:
         """Commit records, in groups of up to 512; idempotent. Usage that is not empty is kept as an event."""
