@@ -1,7 +1,5 @@
 """The agent's side of the loop: what an agent remembers while it runs, what agents share, and sessions around them.
 
-    from ufo_experience.session import Blackboard, LinuxSession, Memory, SessionConfig, SessionParts
-
 Everything a program needs of sessions is imported from here; the modules inside may change.
 """
 
@@ -17,7 +15,7 @@ from ufo_experience.session.parts import (
     SessionConfig,
     SessionParts,
 )
-from ufo_experience.session.plan import Plan, export_plan, load_plan
+from ufo_experience.session.plan import FollowerSession, FromFileSession, Plan, export_plan, load_plan
 from ufo_experience.session.pool import SessionFactory, SessionPool, SessionReport, TaskStatus
 from ufo_experience.session.protocols import (
     ACTION,
@@ -39,10 +37,8 @@ from ufo_experience.session.protocols import (
     Turn,
 )
 from ufo_experience.session.round import BaseRound
-from ufo_experience.session.session import BaseSession
-from ufo_experience.session.session_types import (
-    FollowerSession,
-    FromFileSession,
+from ufo_experience.session.session import (
+    BaseSession,
     LinuxBaseSession,
     LinuxServiceSession,
     LinuxSession,

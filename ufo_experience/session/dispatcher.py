@@ -48,10 +48,7 @@ def told(error: Exception) -> str:
 
 
 async def execute(dispatcher: CommandDispatcher, commands: Sequence[Command], timeout: float) -> Outcomes:
-    """Execute the commands of one step in order; after one that does not work the rest is skipped.
-
-    Raises ConnectionLostError: the connection is gone and could not be got back.
-    """
+    """Execute the commands of one step in order; after one that does not work the rest is skipped."""
     outcomes: list[tuple[Command, Result]] = []
     for command in commands:
         works = all(result.ok for _, result in outcomes)

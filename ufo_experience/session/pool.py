@@ -1,7 +1,4 @@
-"""The right session for a platform and a mode, many of them in a pool, and how far a batch has come.
-
-Follower and batch take a plan file or a folder of them, one session each.
-"""
+"""The right session for a platform and a mode, many of them in a pool, and how far a batch has come."""
 
 from __future__ import annotations
 
@@ -15,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.session import session_types as types
+from ufo_experience.session import session as types
 from ufo_experience.session.dispatcher import outcome_of, told
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.parts import SessionParts
+from ufo_experience.session.plan import FollowerSession, FromFileSession
 from ufo_experience.session.protocols import ContextNames
 from ufo_experience.session.session import BaseSession
 
@@ -30,10 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class TaskStatus:
-    """The status file of a batch: `{task: "running" | "done" | "failed"}`. Thread-safe; whole after a crash.
-
-    A task that is running in a file nobody writes any more was killed with its session.
-    """
+    """The status file of a batch: `{task: "running" | "done" | "failed"}`; one left running was killed. Thread-safe."""
 
     def __init__(self, path: StrPath) -> None:
         """Take up the file if there is one. Raises DataError when it cannot be read, or is no status file."""
@@ -110,8 +105,8 @@ _SESSIONS: dict[tuple[str, str], Callable[..., BaseSession]] = {
     ("windows", "normal_operator"): types.Session,
     ("windows", "operator"): types.OpenAIOperatorSession,
     ("windows", "service"): types.ServiceSession,
-    ("windows", "follower"): types.FollowerSession,
-    ("windows", "batch_normal"): types.FromFileSession,
+    ("windows", "follower"): FollowerSession,
+    ("windows", "batch_normal"): FromFileSession,
     ("linux", "normal"): types.LinuxSession,
     ("linux", "normal_operator"): types.LinuxSession,
     ("linux", "service"): types.LinuxServiceSession,
@@ -141,8 +136,7 @@ class SessionFactory:
         """Make the sessions of a task: one, or one per plan file in the folder `plan`.
 
         `platform` is "windows" or "linux" (None: this machine's); `extra` are arguments of the session type:
-        `task_protocol`, `application_name`, `values`. Raises UsageError: no such mode there, or something is missing;
-        DataError: the plan cannot be read (in a folder such a file is logged, noted and left out).
+        `task_protocol`, `application_name`, `values`. A file of a folder that cannot be read is logged and left out.
         """
         system = (platform or host.system()).casefold()
         kind = _SESSIONS.get((system, mode))

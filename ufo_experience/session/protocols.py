@@ -217,10 +217,7 @@ class Turn:
 
 
 class Agent(Protocol):
-    """Decides on the next step; one object serves one session, under `name` in its log.
-
-    `act` raises `AgentError`, or whatever it must: the session logs it and asks again.
-    """
+    """Decides on the next step of one session. When `act` raises, that is logged and the agent asked again."""
 
     @property
     def name(self) -> str: ...
@@ -228,9 +225,7 @@ class Agent(Protocol):
 
 
 class Evaluator(Protocol):
-    """Judges a session from its logs: `complete` "yes", "no" or "unsure"; `sub_scores`, `reason`, maybe `score`; and
-    what that cost.
-    """
+    """Judges a session: `complete` "yes", "no" or "unsure", `sub_scores`, `reason`, maybe `score`; and the cost."""
 
     def evaluate(
         self, request: str, log_path: str, eva_all_screenshots: bool, context: Context
@@ -239,10 +234,8 @@ class Evaluator(Protocol):
 
 
 class CommandDispatcher(Protocol):
-    """Has commands executed, here or elsewhere: one result each, in order.
-
-    A command that fails is a result, not an exception. Raises `TimeoutError`, `ConnectionLostError` or
-    `ConnectionError`, and `DataError` for a malformed command.
+    """Has commands executed, here or elsewhere: one result each, in order. One that fails is a result, no exception;
+    `TimeoutError`, `ConnectionLostError` and `DataError` (a malformed command) are raised.
     """
 
     async def execute_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...
@@ -251,7 +244,7 @@ class CommandDispatcher(Protocol):
 class TaskExecutionProtocol(Protocol):
     """A connection to the client that executes the commands of a service session: UFO's own, or any other.
 
-    With a coroutine `reconnect()`, which says whether it is back, a lost one (`ConnectionLostError`) is taken up again.
+    With a coroutine `reconnect()`, which says whether it is back, one that was lost is taken up again.
     """
 
     async def send_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...
