@@ -1,7 +1,6 @@
-"""A Model Context Protocol server over a store: `ufo-experience mcp`.
+"""A Model Context Protocol server over a store, `ufo-experience mcp`: `docs/mcp.md` has the table of tools.
 
-Read-only unless more is allowed: `docs/mcp.md` has the table of tools. That nothing is known is a normal answer, never
-an error. Needs `pip install "ufo-experience[mcp]"`.
+That nothing is known is a normal answer, never an error. Needs `pip install "ufo-experience[mcp]"`.
 """
 
 from __future__ import annotations
@@ -353,10 +352,7 @@ class _Repaired(io.BufferedReader):
 
 
 def serve_stdio(server: MCPServer) -> None:
-    """Serve until the client goes.
-
-    Half a surrogate pair (`\\ud800`) in a message would make it unreadable, and the client would wait for ever.
-    """
+    """Serve until the client goes. Half a surrogate pair in a message would make it unreadable, and the client wait."""
     buffer: Any = sys.stdin.buffer
     sys.stdin = io.TextIOWrapper(_Repaired(buffer.raw), encoding="utf-8", errors="replace")
     server.run("stdio")

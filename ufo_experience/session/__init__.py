@@ -4,7 +4,20 @@ Everything a program needs of sessions is imported from here; the modules inside
 """
 
 from ufo_experience.session.blackboard import Blackboard, ImageMemoryItem, ImageMemoryItemNames
-from ufo_experience.session.dispatcher import LocalCommandDispatcher, Tool, WebSocketCommandDispatcher
+from ufo_experience.session.commands import (
+    ACTION,
+    DATA_COLLECTION,
+    Command,
+    CommandDispatcher,
+    ConnectionLostError,
+    LocalCommandDispatcher,
+    Result,
+    ResultStatus,
+    Target,
+    TaskExecutionProtocol,
+    Tool,
+    WebSocketCommandDispatcher,
+)
 from ufo_experience.session.memory import Memory, MemoryItem
 from ufo_experience.session.parts import (
     ConsoleInteractor,
@@ -18,22 +31,13 @@ from ufo_experience.session.parts import (
 from ufo_experience.session.plan import FollowerSession, FromFileSession, Plan, export_plan, load_plan
 from ufo_experience.session.pool import SessionFactory, SessionPool, SessionReport, TaskStatus
 from ufo_experience.session.protocols import (
-    ACTION,
-    DATA_COLLECTION,
     Agent,
     AgentError,
     AgentStatus,
-    Command,
-    CommandDispatcher,
-    ConnectionLostError,
     Context,
     ContextNames,
     Decision,
     Evaluator,
-    Result,
-    ResultStatus,
-    Target,
-    TaskExecutionProtocol,
     Turn,
 )
 from ufo_experience.session.round import BaseRound

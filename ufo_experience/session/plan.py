@@ -21,10 +21,11 @@ from pydantic import AliasChoices, BaseModel, Field
 from ufo_experience.errors import DataError
 from ufo_experience.integrations.formats import to_plan_file
 from ufo_experience.schema import Experience, validate
+from ufo_experience.session.commands import Command, Target
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.log import APP, HOST
 from ufo_experience.session.parts import Interactor, SessionParts
-from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
+from ufo_experience.session.protocols import AgentStatus, Decision, Turn
 from ufo_experience.session.session import WindowsBaseSession
 
 MAX_PLAN_BYTES = 4 * 1024 * 1024
@@ -39,6 +40,10 @@ class PlanAction(BaseModel):
     agent: str = APP
     action: str = Field(min_length=1)
     parameters: dict[str, Any] = {}
+
+    @property
+    def label(self) -> str:
+        return str(self.parameters.get("label") or "")
 
 
 class Plan(BaseModel):
@@ -80,8 +85,8 @@ class PlanAgent:
                 return Decision(AgentStatus.ASSIGN, subtask=turn.request, application=turn.application)
             return Decision(AgentStatus.FINISH)
         action = self._left.popleft()
-        label = action.parameters.get("label")
-        command = Command(action.action, action.parameters, target=Target(str(label)) if label else None)
+        target = Target(action.label) if action.label else None
+        command = Command(action.action, action.parameters, target=target)
         opened = [str(action.parameters[key]) for key in _APPLICATION_KEYS if is_host and action.parameters.get(key)]
         return Decision(AgentStatus.CONTINUE, (command,), application=opened[0] if opened else "")
 

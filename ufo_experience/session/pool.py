@@ -13,7 +13,7 @@ from typing import Any
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.session import session as types
-from ufo_experience.session.dispatcher import outcome_of, told
+from ufo_experience.session.commands import outcome_of, told
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.parts import SessionParts
 from ufo_experience.session.plan import FollowerSession, FromFileSession
@@ -63,12 +63,11 @@ class SessionReport:
 
 
 class SessionPool:
-    """Runs sessions in the order given, `max_parallel` at a time. One that fails never stops the others."""
+    """Runs sessions in order, `max_parallel` at a time; how each ends is kept in `status`. None stops the others."""
 
     def __init__(
         self, session_list: Iterable[BaseSession] = (), *, max_parallel: int = 1, status: TaskStatus | None = None
     ) -> None:
-        """With `status`, how each session ends is kept in that file under its task name."""
         if max_parallel < 1:
             raise UsageError(f"at least one session at a time, not {max_parallel}")
         self.session_list = list(session_list)
@@ -114,12 +113,11 @@ _SESSIONS: dict[tuple[str, str], Callable[..., BaseSession]] = {
 
 
 class SessionFactory:
-    """Makes sessions. `parts` is called with each task's name, as agents and user belong to one session."""
+    """Makes sessions; `parts` is called with each task's name. By `status` what is done of a batch is left out."""
 
     def __init__(
         self, parts: Callable[[str], SessionParts], *, should_evaluate: bool = True, status: TaskStatus | None = None
     ) -> None:
-        """With `status`, tasks of a batch that are done are left out, and files that cannot be read noted as failed."""
         self._parts, self._should_evaluate, self._status = parts, should_evaluate, status
 
     def create_session(

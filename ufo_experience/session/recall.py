@@ -28,18 +28,9 @@ from ufo_experience.procedure.screen import Screen, read_screen
 from ufo_experience.procedure.steps import Target as Aim
 from ufo_experience.prompt.builder import PromptBlock, ahead_block, choice_block
 from ufo_experience.retrieve.answer import Retrieval
-from ufo_experience.session.dispatcher import execute
+from ufo_experience.session.commands import DATA_COLLECTION, Command, Outcomes, Result, Target, execute
 from ufo_experience.session.parts import SessionConfig
-from ufo_experience.session.protocols import (
-    DATA_COLLECTION,
-    AgentStatus,
-    Command,
-    Context,
-    Decision,
-    Outcomes,
-    Result,
-    Target,
-)
+from ufo_experience.session.protocols import AgentStatus, Context, Decision
 
 LOOK = "get_controls"
 REPLAYED = "a step of a known way, carried out without asking the agent"

@@ -15,20 +15,21 @@ from typing import Any, ClassVar
 
 from ufo_experience.errors import ExperienceError, UsageError
 from ufo_experience.session.blackboard import Blackboard, decode_image
-from ufo_experience.session.dispatcher import WebSocketCommandDispatcher, execute, outcome_of, told
-from ufo_experience.session.files import StrPath, dump, write_atomic
-from ufo_experience.session.log import LogFile, SessionLog
-from ufo_experience.session.parts import Interactor, SessionParts, verdict_of
-from ufo_experience.session.protocols import (
+from ufo_experience.session.commands import (
     DATA_COLLECTION,
-    Agent,
     Command,
-    Context,
-    ContextNames,
     Result,
     ResultStatus,
     TaskExecutionProtocol,
+    WebSocketCommandDispatcher,
+    execute,
+    outcome_of,
+    told,
 )
+from ufo_experience.session.files import StrPath, dump, write_atomic
+from ufo_experience.session.log import LogFile, SessionLog
+from ufo_experience.session.parts import Interactor, SessionParts, verdict_of
+from ufo_experience.session.protocols import Agent, Context, ContextNames
 from ufo_experience.session.recall import Recall
 from ufo_experience.session.round import BaseRound
 
