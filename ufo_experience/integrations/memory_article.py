@@ -19,7 +19,8 @@ from ufo_experience.traces.in_memory import run_of
 INDEX_DB = "index_db"  # the store beside flat files of the article
 UNKNOWN_APPLICATION = "Unknown"
 SUMMARY_STEPS = 10
-_NOT_IN_JSON = ("start_time", "end_time", "experience")
+_IN_JSON = ("task_id", "task_description", "application", "steps", "total_steps", "duration_seconds")
+_IN_JSON += ("success", "metadata")
 _OF_A_STEP = {"step_number", "observation", "action_type", "target_control", "parameters", "result"}
 
 
@@ -62,8 +63,8 @@ class TaskExperience:
 
     def to_dict(self) -> dict[str, Any]:
         """The eight keys of the article's JSON."""
-        own = {name: value for name, value in vars(self).items() if name not in _NOT_IN_JSON}
-        return own | {"duration_seconds": (self.end_time - self.start_time).total_seconds()}
+        told = vars(self) | {"duration_seconds": (self.end_time - self.start_time).total_seconds()}
+        return {name: told[name] for name in _IN_JSON}
 
 
 def record_experience(
