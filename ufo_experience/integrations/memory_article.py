@@ -19,8 +19,8 @@ from ufo_experience.traces.in_memory import run_of
 INDEX_DB = "index_db"  # the store beside flat files of the article
 UNKNOWN_APPLICATION = "Unknown"
 SUMMARY_STEPS = 10
-_IN_JSON = ("task_id", "task_description", "application", "steps", "total_steps", "duration_seconds")
-_IN_JSON += ("success", "metadata")
+_IN_JSON: tuple[str, ...] = ("task_id", "task_description", "application", "steps", "total_steps")
+_IN_JSON += ("duration_seconds", "success", "metadata")
 _OF_A_STEP = {"step_number", "observation", "action_type", "target_control", "parameters", "result"}
 
 
