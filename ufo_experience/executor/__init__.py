@@ -353,7 +353,9 @@ def _effect_of(act: Act, before: Screen, after: Screen) -> str:
     """What of an action is to be seen: the value, the state of a switch, another screen."""
     kind, old, now = kind_of(act.action), _again(act, before), _again(act, after)
     if kind in STAYS and now is not None and now.value is not None:
-        is_there = _holds(str(now.value), act.text, kind) or (now.role == "spinner" and _same_number(now.value, act.text))
+        is_there = _holds(str(now.value), act.text, kind) or (
+            now.role == "spinner" and _same_number(now.value, act.text)
+        )
         return "the value is there" if is_there else ""
     if kind == "click" and now is not None and old is not None and now.role in _TOGGLED and now.checked is not None:
         is_switched = now.checked is not old.checked or (now.role == "radiobutton" and now.checked)
