@@ -412,7 +412,8 @@ def test_what_only_answers_leads_and_lets_choose_as_a_session_asks_it_to(tmp_pat
     known = memory.remember("Mute the channel", [{"action": "click", "control": "Mute"}], True, "Chat", "program")
     for one in (ReadOnly(memory), OneExperience(memory, known.id)):
         guide = one.guide("Mute the channel", application="Chat")
-        assert guide is not None and guide.procedure.id == known.id
+        assert guide is not None
+        assert guide.procedure.id == known.id
     assert len(OneExperience(memory, known.id).choices("Water the plants", application="Garden")) == 1
     assert not ReadOnly(memory, only=()).choices("Mute the channel", application="Chat")
 

@@ -84,7 +84,7 @@ def _sets(given: argparse.Namespace) -> Iterator[tuple[str, TaskSet]]:
         for name in given.set or [f"author_{one}" for one in sets.AUTHORS + sets.UNSEEN]:
             if name.removeprefix("author_") not in sets.AUTHORS + sets.UNSEEN:
                 raise UsageError(
-                    f"no such set: {name}; known are author_a to author_k, author_m and _n, or give --public, --data, --db"
+                    f"no such set: {name}; known are author_a to author_k, _m, _n, or give --public, --data, --db"
                 )
             yield name, sets.author(name.removeprefix("author_"), worded=given.worded)
 
