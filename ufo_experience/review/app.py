@@ -30,17 +30,8 @@ from ufo_experience.review.rows import RISKY, TRUST_WORDS, plain_name
 
 HERE = Path(__file__).parent
 _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
-PROBLEMS: dict[Any, tuple[int, str, str]] = {  # what an error is answered with: status, title, text
-    HTTPException: (404, "No such page", "Nothing has this address."),
-    ConflictError: (
-        409,
-        "Changed meanwhile",
-        "It was changed since you looked: look at it again. Nothing was overwritten.",
-    ),
-    NotFoundError: (404, "Not here", "{}: never stored, or removed"),
-    UsageError: (400, "That cannot be done", "{}"),
-    ExperienceError: (500, "Something is wrong", "{}"),
-}
+STATUS: dict[Any, int] = {HTTPException: 404, ConflictError: 409, NotFoundError: 404, UsageError: 400}
+STATUS[ExperienceError] = 500
 
 
 def visible(value: Any) -> Any:
@@ -112,9 +103,10 @@ class Review:
 
     def problem(self, request: Request, error: Exception) -> Response:
         """The page that says what is wrong, and leads back."""
-        status, title, text = next(told for kind, told in PROBLEMS.items() if isinstance(error, kind))
+        kind = next(kind for kind in STATUS if isinstance(error, kind))
         back = _local(dict(request.scope["form"]).get("back", "/"))
-        return self._page(request, "problem.html", {"title": title, "text": text.format(error), "back": back}, status)
+        data = {"kind": kind.__name__, "error": str(error), "back": back}
+        return self._page(request, "problem.html", data, STATUS[kind])
 
     def _change(self, request: Request) -> Response:
         """Change the chosen records, see `Actions.change`; several are asked back with their count."""
@@ -182,7 +174,7 @@ def build_app(
     return Starlette(
         routes=review.routes(),
         middleware=[Middleware(Guard, token=token, session=session, hosts=hosts)],
-        exception_handlers=dict.fromkeys(PROBLEMS, review.problem),
+        exception_handlers=dict.fromkeys(STATUS, review.problem),
     )
 
 
