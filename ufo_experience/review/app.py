@@ -22,9 +22,8 @@ from starlette.staticfiles import StaticFiles
 
 from ufo_experience.errors import ConflictError, DataError, ExperienceError, NotFoundError, UsageError
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.review.actions import Actions, Change, difference, edited
+from ufo_experience.review.actions import Actions, Change, Jobs, difference, edited
 from ufo_experience.review.guard import Guard
-from ufo_experience.review.jobs import Jobs
 from ufo_experience.review.pages import Pages
 from ufo_experience.review.rows import RISKY, TRUST_WORDS, plain_name
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,13 @@ def dump(value: Any) -> str:
     form = plain(value)
     text = json.dumps(form, ensure_ascii=False)
     return text if text.isascii() or text.encode("utf-8", "ignore").decode() == text else json.dumps(form)
+
+
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A copy of nested dicts and lists in which everything else is what `change` makes of it."""
+    if isinstance(value, Mapping):
+        return {key: mapped(item, change) for key, item in value.items()}
+    return [mapped(item, change) for item in value] if isinstance(value, list) else change(value)
 
 
 def write_atomic(path: StrPath, data: str | bytes) -> None:

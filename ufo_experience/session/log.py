@@ -23,7 +23,7 @@ from ufo_experience.prompt.builder import strip_block
 from ufo_experience.redact import redact_text
 from ufo_experience.session.commands import Command, Outcomes, Result, Target
 from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json_lines, write_atomic
-from ufo_experience.session.protocols import Decision
+from ufo_experience.session.parts import Decision
 from ufo_experience.store.files import storage_errors
 
 HOST, APP = "HostAgent", "AppAgent"

@@ -15,9 +15,8 @@ from ufo_experience.errors import DataError, UsageError
 from ufo_experience.session import session as types
 from ufo_experience.session.commands import outcome_of, told
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
-from ufo_experience.session.parts import SessionParts
+from ufo_experience.session.parts import ContextNames, SessionParts
 from ufo_experience.session.plan import FollowerSession, FromFileSession
-from ufo_experience.session.protocols import ContextNames
 from ufo_experience.session.session import BaseSession
 
 STATUS_FILE = "tasks_status.json"

@@ -1,9 +1,6 @@
 """One request of the user, worked on step by step until an agent says it is done, fails, or the steps run out.
 
-    host ──ASSIGN──▶ app ──FINISH──▶ host ──FINISH──▶ end        (two tiers)
-    agent ──FINISH──▶ end                                        (one tier)
-
-Each step: the agent decides (or a known way does) → commands are executed → the step is written down.
+host ──ASSIGN──▶ app ──FINISH──▶ host ──FINISH──▶ end, or with one tier agent ──FINISH──▶ end
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.session.commands import ConnectionLostError, Outcomes, Result, execute, outcome_of, told
 from ufo_experience.session.files import plain
 from ufo_experience.session.log import APP, HOST
-from ufo_experience.session.protocols import Agent, AgentError, AgentStatus, Context, ContextNames, Decision, Turn
+from ufo_experience.session.parts import Agent, AgentError, AgentStatus, Context, ContextNames, Decision, Turn
 
 if TYPE_CHECKING:
     from ufo_experience.session.session import BaseSession
