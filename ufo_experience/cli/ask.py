@@ -125,7 +125,6 @@ def run(
             return True
 
         def tell(one: Executed) -> None:
-            """Each step as it happens."""
             seen = one.effect or ("no effect seen" if one.ok else "failed")
             console.note(f"{one.text} … {seen}{f' (healed: {one.healed})' if one.healed else ''}")
 

@@ -232,7 +232,6 @@ class Recorder:
 
     @property
     def log(self) -> Path | None:
-        """The log of this run."""
         name = f"{self.session}.jsonl{FINISHED if self._is_finished else ''}"
         return None if self._folder is None else self._folder / name
 

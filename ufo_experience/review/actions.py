@@ -104,11 +104,9 @@ class Actions:
         return change
 
     def done(self, change_id: str) -> Change | None:
-        """A change that was made; None when it is not known any more."""
         return self._done.get(change_id)
 
     def recent(self) -> list[Change]:
-        """The changes that can be taken back, the last first."""
         return [change for change in reversed(self._done.values()) if not change.undone]
 
     def _as_seen(self, seen: Mapping[str, str]) -> tuple[Experience, ...]:
@@ -162,7 +160,6 @@ class Jobs:
 
     @property
     def seconds(self) -> int:
-        """How long the job that runs has been at it."""
         return int(time.monotonic() - self._since)
 
     def start(self, name: str) -> None:
@@ -219,7 +216,6 @@ def edited(old: Experience, form: Form) -> Experience:
 
 
 def _edited_step(step: Step, place: int, given: Mapping[str, str]) -> dict[str, Any]:
-    """A step as the form has it, in its new place."""
     number, control = step.step_number, step.target_control
     name = given.get(f"control:{number}", control.name)
     if control.name and not name:
@@ -241,7 +237,6 @@ def difference(old: Experience, new: Experience) -> list[tuple[str, str]]:
 
 
 def _lines(one: Experience) -> list[str]:
-    """A record as lines, for comparing two."""
     steps = (
         f"{step.step_number}. {step.action_type} {step.target_control.type or ''} {step.target_control.name!r}"
         f" {step.parameters or ''}"

@@ -41,7 +41,6 @@ def visible(value: Any) -> Any:
 
 
 def environment() -> Environment:
-    """Templates that escape everything and know no undefined name."""
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, finalize=visible
     )
@@ -62,7 +61,6 @@ class Review:
         self._templates = environment()
 
     def routes(self) -> list[Route | Mount]:
-        """Every address of the page."""
         pages = self.pages
         reads: dict[str, tuple[str, Callable[[Request], Mapping[str, Any]]]] = {
             "/": ("overview.html", lambda request: {**pages.overview(request), "changes": self.actions.recent()}),
@@ -101,7 +99,6 @@ class Review:
         return HTMLResponse(self._templates.get_template(name).render({**data, **shared}), status)
 
     def problem(self, request: Request, error: Exception) -> Response:
-        """The page that says what is wrong, and leads back."""
         kind = next(kind for kind in STATUS if isinstance(error, kind))
         back = _local(dict(request.scope["form"]).get("back", "/"))
         data = {"kind": kind.__name__, "error": str(error), "back": back}
@@ -138,7 +135,6 @@ class Review:
         return self._page(request, "edit.html", self.pages.edit(request, form, difference=difference(old, new)))
 
     def _lesson(self, request: Request) -> Response:
-        """Approve a lesson, or put it aside."""
         form = dict(request.scope["form"])
         change = self.memory.approve if form.get("do") == "approve" else self.memory.quarantine
         change(form.get("lesson", ""))
@@ -168,7 +164,6 @@ def _local(path: str) -> str:
 def build_app(
     memory: ExperienceMemory, *, token: str, session: str, hosts: Sequence[str], read_only: bool = False
 ) -> Starlette:
-    """The page as an ASGI application, behind its guard."""
     review = Review(memory, read_only=read_only)
     return Starlette(
         routes=review.routes(),

@@ -35,8 +35,6 @@ Data = dict[str, Any]
 
 
 class Pages:
-    """The pages over one memory."""
-
     def __init__(self, memory: ExperienceMemory) -> None:
         self.memory, self.rows = memory, Rows(memory)
         self._known: tuple[str, list[KnownProcedure]] = ("", [])
@@ -102,7 +100,6 @@ class Pages:
         }
 
     def experience(self, request: Request) -> Data:
-        """Everything there is to say of one record."""
         row = self._row(request)
         one = row.one
         waits = one.trust.rank < self.memory.parts.policy.least(one).rank

@@ -42,8 +42,6 @@ _FIRST_BYTES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"
 
 
 class ImageMemoryItemNames:
-    """The fields of an `ImageMemoryItem`."""
-
     METADATA: Final = "metadata"
     IMAGE_PATH: Final = "image_path"
     IMAGE_STR: Final = "image_str"
@@ -126,7 +124,7 @@ class Blackboard:
         """Give the value at `key`, a dict of all that is below it if there is, or `default`."""
         *parents, name = _parts(key)
         with self.lock:
-            return mapped(_level(self._values, parents).get(name, default), _itself)
+            return mapped(_level(self._values, parents).get(name, default))
 
     def update_value(self, key: str, value: Any) -> None:
         """Replace the value at `key`. Raises UsageError when there is none, or as `add_key_value`."""
@@ -158,7 +156,7 @@ class Blackboard:
                 if not isinstance(level, dict):
                     above = "/".join(parents[:depth])
                     raise UsageError(f"{above!r} holds a value, so there can be no {key!r} below it")
-            level[name] = mapped(value, _itself)
+            level[name] = mapped(value)
             self._record(operation, key=key, value=value)
 
     def blackboard_to_prompt(self) -> list[PromptPart]:
@@ -293,10 +291,6 @@ def _level(values: Any, parents: list[str]) -> dict[str, Any]:
     for part in parents:
         values = values.get(part) if isinstance(values, dict) else None
     return values if isinstance(values, dict) else {}
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 def image_type(data: bytes) -> str | None:

@@ -26,8 +26,6 @@ RecallMode = Literal["advise", "ahead", "replay"]
 
 
 class AgentError(ServiceError):
-    """An agent could not decide."""
-
     default_code = "E_AGENT"
 
 
@@ -68,8 +66,6 @@ class Decision:
 
 
 class ContextNames(str, Enum):
-    """What a context holds."""
-
     ID = "ID"
     MODE = "MODE"
     LOG_PATH = "LOG_PATH"
@@ -168,7 +164,6 @@ class Interactor:
     """The user of a session. As it stands nobody is there: nothing is asked for, confirmed, saved or answered."""
 
     def answer(self, question: str) -> str:
-        """The answer to a question, "" for none."""
         return ""
 
     def show(self, text: str) -> None:
@@ -179,7 +174,6 @@ class Interactor:
         return self.answer("What shall be done?")
 
     def new_request(self) -> tuple[str, bool]:
-        """What to do next, and whether the user is done instead."""
         answer = self.answer("What next? (N to finish)")
         return answer, answer.casefold() in ("n", "no", "exit", "quit", "")
 

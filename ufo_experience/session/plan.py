@@ -34,8 +34,6 @@ _APPLICATION_KEYS = ("app_name", "application", "application_name")
 
 
 class PlanAction(BaseModel):
-    """One action of a plan, and who does it."""
-
     agent: str = APP
     action: str = Field(min_length=1)
     parameters: dict[str, Any] = {}
@@ -65,7 +63,6 @@ def load_plan(path: StrPath, values: Mapping[str, str] | None = None) -> Plan:
 
 
 def export_plan(experience: Experience, path: StrPath) -> Path:
-    """Write an experience as a plan file. Raises StorageError when the disk refuses."""
     write_atomic(path, dump(to_plan_file(experience)) + "\n")
     return Path(path)
 

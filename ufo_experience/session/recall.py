@@ -124,7 +124,6 @@ class Recall:
         return None
 
     async def next(self, application: str) -> Decision | None:
-        """The next decision that needs no agent; None: ask it."""
         if self.handed_back:
             return None
         while self._queue:
@@ -261,7 +260,6 @@ def as_command(act: Act) -> Command:
 
 
 def targets(view: Screen | None) -> tuple[Target, ...]:
-    """Controls in view as a decision keeps them."""
     return tuple(
         Target(one.name, one.type or None, str(one.id or ""), within=one.within, dialog=one.dialog, checked=one.checked)
         for one in (view.controls if view else ())

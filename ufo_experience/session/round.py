@@ -49,7 +49,6 @@ class BaseRound:
         return self._session.host_agent is not None and self.agent is self._starter
 
     def is_finished(self) -> bool:
-        """True when the request is dealt with, or the session has no steps left."""
         return self.state in _ENDS or self.context.get(ContextNames.SESSION_STEP) >= self._config.max_step
 
     async def run(self) -> str:

@@ -85,7 +85,6 @@ class BaseSession:
             setattr(self, name, agent)
 
     def reset(self) -> None:
-        """Begin anew: no rounds, an empty context, a new log folder."""
         parts = self.parts
         self._init_agents()
         self.log = SessionLog(parts.config.log_root, self.task)
@@ -166,7 +165,6 @@ class BaseSession:
         return request
 
     def create_new_round(self) -> BaseRound | None:
-        """Make the round of the next request; None when the session is finished."""
         request = self.next_request()
         if self.is_finished():
             return None
@@ -196,7 +194,6 @@ class BaseSession:
         self.context.set(ContextNames.ERROR_MESSAGE, error_message)
 
     def request_to_evaluate(self) -> str:
-        """The requests the evaluator is to judge by, as JSON."""
         return self.blackboard.requests_to_json()
 
     def evaluation(self) -> None:
@@ -268,7 +265,6 @@ class BaseSession:
             self.logger.warning("the last screenshot gave no image")
 
     async def capture_last_ui_tree(self, save_path: StrPath) -> None:
-        """Save the UI tree as JSON; when there is none, that is logged."""
         if tree := await self._look(Command("get_ui_tree", {}, DATA_COLLECTION)):
             write_atomic(save_path, dump(tree))
 
@@ -282,7 +278,6 @@ class BaseSession:
 
     @staticmethod
     def initialize_logger(log_path: StrPath, log_filename: str, mode: str = "a") -> LogFile:
-        """Open a file of the log folder to append lines to; mode "w" empties it first."""
         path = Path(log_path) / log_filename
         if mode == "w":
             path.unlink(missing_ok=True)

@@ -154,7 +154,6 @@ def _entry(summary: object) -> dict[str, Any]:
 
 
 def _entries(path: Path) -> dict[str, Any]:
-    """What stands in the file; nothing if there is none."""
     if not path.exists():
         return {}
     try:
