@@ -40,7 +40,6 @@ _OUTCOMES = {True: "success", False: "failure", None: "unknown"}
 
 
 def report_data(report: IngestReport | ImportReport | ChangeReport) -> dict[str, Any]:
-    """The fields of a report, its pairs as objects."""
     data = vars(report)
     pairs = {name: parts for name, parts in _PAIRS.items() if name in data}
     return data | {name: [dict(zip(parts, pair, strict=True)) for pair in data[name]] for name, parts in pairs.items()}
@@ -68,7 +67,6 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -
 
 
 def import_text(done: ImportReport, memory: ExperienceMemory) -> str:
-    """Counts, and what waits for approval."""
     waiting = sum(one.trust is Trust.QUARANTINED for one in memory.store.scan(sorted(done.added)))
     names = ", ".join(path.name for path in done.unopened)
     said = {
@@ -168,7 +166,6 @@ def answer_records(
 
 
 def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
-    """What a change was about, and what it left out."""
     for identifier, why in changes.left_out:
         console.note(f"left out: {identifier[:8]}: {why}")
     number = counted(len(changes), "record")
@@ -181,7 +178,6 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
 
 
 def record_text(one: Experience) -> str:
-    """One record for people: what it was for, how it ended, where it came from, what was done."""
     state, outcome, usage, origin = one.state, one.outcome, one.usage, one.provenance
     score = "" if outcome.score is None else f", score {outcome.score:.2f}"
     facts = {
@@ -250,7 +246,6 @@ def stats_text(told: StoreStats, threshold: float | str) -> str:
 
 
 def _headline(one: Experience) -> dict[str, Any]:
-    """What a list and an answer say of a record."""
     return {
         "id": one.id,
         "task": one.state.task,

@@ -79,7 +79,6 @@ class _Run:
             await answer
 
     def note(self) -> None:
-        """Record what was carried out since the last time."""
         items = self.agent.history.history
         for item in items[self._noted :]:
             for step in steps_of(item.model_dump(sensitive_data=self.agent.sensitive_data)):
@@ -120,6 +119,5 @@ def _same(chosen: dict[str, Any], known: dict[str, Any]) -> bool:
 
 
 def _element(node: Any) -> dict[str, Any]:
-    """An element in view as the history keeps it."""
     name = node.ax_node.name if node.ax_node else None
     return {"node_name": node.node_name, "attributes": node.attributes, "ax_name": name, "x_path": node.xpath}

@@ -29,7 +29,6 @@ class WithMemory:
         return getattr(self._agent, name)
 
     def reset(self, *args: Any, **named: Any) -> Any:
-        """Begin another task."""
         self._instruction = ""
         return self._agent.reset(*args, **named)
 

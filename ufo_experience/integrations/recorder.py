@@ -224,19 +224,14 @@ class Recorder:
         """`start` in a thread, for loops that must not wait; so are `astep` and `afinish`."""
         return await asyncio.to_thread(self.start, task, application, guide=guide)
 
-    async def astep(
-        self, action: str, target: str = "", parameters: Mapping[str, Any] | None = None, **more: Any
-    ) -> None:
-        await asyncio.to_thread(self.step, action, target, parameters, **more)
+    async def astep(self, *given: Any, **more: Any) -> None:
+        await asyncio.to_thread(self.step, *given, **more)
 
-    async def afinish(
-        self, success: bool | None = None, judge: JudgedBy | None = None, **more: Any
-    ) -> Experience | None:
-        return await asyncio.to_thread(self.finish, success, judge, **more)
+    async def afinish(self, *given: Any, **more: Any) -> Experience | None:
+        return await asyncio.to_thread(self.finish, *given, **more)
 
     @property
     def log(self) -> Path | None:
-        """The log of this run."""
         name = f"{self.session}.jsonl{FINISHED if self._is_finished else ''}"
         return None if self._folder is None else self._folder / name
 

@@ -24,16 +24,13 @@ class Watched:
         self._calls: dict[str, Callable[[], None] | None] = {}
 
     def begin(self, task: str) -> None:
-        """Ask what is known of the task."""
         self.block = self.recorder.start(task, self._application).block
         self._calls = {}
 
     def before(self, own: str | None) -> str:
-        """What is known, before the agent's own instructions."""
         return "\n\n".join(part for part in (self.block, own) if part)
 
     def called(self, id: str) -> None:
-        """A tool is called."""
         self._calls[id] = None
 
     def answered(

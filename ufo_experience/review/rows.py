@@ -59,7 +59,6 @@ class Row:
 
     @cached_property
     def text(self) -> str:
-        """What is searched for words."""
         return f"{self.one.id} {searched(self.one)} {' '.join(self.one.state.wordings).casefold()}"
 
     @property
@@ -168,7 +167,6 @@ class Rows:
             return list(self._rows.values())
 
     def get(self, id: str) -> Row | None:
-        """The row of a record; None where it is not there any more."""
         self.all()
         return self._rows.get(id)
 

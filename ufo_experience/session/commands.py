@@ -26,8 +26,6 @@ _log = logging.getLogger(__name__)
 
 
 class ConnectionLostError(ServiceError):
-    """Whoever executes commands cannot be reached any more."""
-
     default_code = "E_CONNECTION"
 
 
@@ -93,7 +91,6 @@ class Result:
 
     @classmethod
     def skipped(cls, command: Command, reason: str) -> Result:
-        """The result of a command that was not tried."""
         return cls(ResultStatus.SKIPPED, error=reason, call_id=command.call_id)
 
 
@@ -128,7 +125,6 @@ async def outcome_of(work: Awaitable[T], timeout: float | None = None) -> T | Ex
 
 
 def told(error: Exception) -> str:
-    """An exception in words."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

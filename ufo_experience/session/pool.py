@@ -15,9 +15,8 @@ from ufo_experience.errors import DataError, UsageError
 from ufo_experience.session import session as types
 from ufo_experience.session.commands import outcome_of, told
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
-from ufo_experience.session.parts import SessionParts
+from ufo_experience.session.parts import ContextNames, SessionParts
 from ufo_experience.session.plan import FollowerSession, FromFileSession
-from ufo_experience.session.protocols import ContextNames
 from ufo_experience.session.session import BaseSession
 
 STATUS_FILE = "tasks_status.json"
@@ -44,7 +43,6 @@ class TaskStatus:
             write_atomic(self.path, dump(self._tasks) + "\n")
 
     def is_done(self, task: str) -> bool:
-        """True when a task needs no further attempt."""
         return self._tasks.get(task) == DONE
 
     def failed(self) -> list[str]:
@@ -80,7 +78,6 @@ class SessionPool:
         return self.session_list.pop(0) if self.session_list else None
 
     async def run_all(self) -> list[SessionReport]:
-        """Run every session; one report each, in order."""
         slots = asyncio.Semaphore(self._max_parallel)
         return list(await asyncio.gather(*(self._run_one(session, slots) for session in self.session_list)))
 

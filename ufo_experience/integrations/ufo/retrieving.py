@@ -250,7 +250,6 @@ class RagConfig(BaseModel):
 
     @property
     def db_path(self) -> Path:
-        """The store, where UFO has its vector database."""
         return Path(self.saved_path) / "experience_db"
 
     def retriever(self) -> ExperienceRetriever | None:
@@ -258,7 +257,6 @@ class RagConfig(BaseModel):
         return ExperienceRetriever(str(self.db_path)) if self.experience else None
 
     def summarizer(self) -> ExperienceSummarizer:
-        """A summarizer for these settings."""
         return ExperienceSummarizer(prompt_template=self.prompt)
 
 

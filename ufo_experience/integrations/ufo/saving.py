@@ -18,7 +18,7 @@ from ufo_experience.integrations.formats import from_ufo_example, to_ufo_example
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redact import redact, redact_json
 from ufo_experience.schema import Experience, Trajectory, Trust
-from ufo_experience.session.files import plain, write_atomic
+from ufo_experience.session.files import mapped, plain, write_atomic
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store.files import storage_errors
 from ufo_experience.store.safe_yaml import dump_yaml, load_yaml
@@ -154,7 +154,6 @@ def _entry(summary: object) -> dict[str, Any]:
 
 
 def _entries(path: Path) -> dict[str, Any]:
-    """What stands in the file; nothing if there is none."""
     if not path.exists():
         return {}
     try:
@@ -170,10 +169,4 @@ def _entries(path: Path) -> dict[str, Any]:
 
 def _content(entry: Any) -> str:
     """What makes two entries the same: their content, not how YAML types it."""
-    return json.dumps(_texts(plain(entry)), sort_keys=True)
-
-
-def _texts(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _texts(item) for key, item in value.items()}
-    return [_texts(item) for item in value] if isinstance(value, list) else str(value)
+    return json.dumps(mapped(plain(entry), str), sort_keys=True)
