@@ -40,12 +40,9 @@ _OUTCOMES = {True: "success", False: "failure", None: "unknown"}
 
 
 def report_data(report: IngestReport | ImportReport | ChangeReport) -> dict[str, Any]:
-    """The fields of a report, its pairs as objects."""
-    data = dict(vars(report))
-    for name, parts in _PAIRS.items():
-        if name in data:
-            data[name] = [dict(zip(parts, pair, strict=True)) for pair in data[name]]
-    return data
+    data = vars(report)
+    pairs = {name: parts for name, parts in _PAIRS.items() if name in data}
+    return data | {name: [dict(zip(parts, pair, strict=True)) for pair in data[name]] for name, parts in pairs.items()}
 
 
 def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -> str:
@@ -70,7 +67,6 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -
 
 
 def import_text(done: ImportReport, memory: ExperienceMemory) -> str:
-    """Counts, and what waits for approval."""
     waiting = sum(one.trust is Trust.QUARANTINED for one in memory.store.scan(sorted(done.added)))
     names = ", ".join(path.name for path in done.unopened)
     said = {
@@ -112,7 +108,7 @@ def answer_retrieval(console: Console, memory: ExperienceMemory, found: Retrieva
     data["withheld_records"] = [
         {**vars(one), "application": applications.get(one.id), "remedy": one.remedy} for one in found.withheld
     ]
-    rows = [*map(_hit_row, [*found.hits, *found.negatives]), *(_hit_row(hit, "near miss") for hit in found.near)]
+    rows = [*map(_hit_row, (*found.hits, *found.negatives)), *(_hit_row(hit, "near miss") for hit in found.near)]
     nothing = "" if found.hits else f"no useful experience: {found.reason}"
     if nothing and rows:
         console.note(nothing)
@@ -165,14 +161,11 @@ def answer_records(
     for line in again[:_FEW]:
         console.note(line)
     if again:
-        console.note(
-            "to look: ufo-experience show ID; then quarantine it, or report a success once it has worked again"
-        )
+        console.note("to look: ufo-experience show ID; then quarantine it, or report a success once it worked again")
     console.answer({"experiences": listed, **more}, Table(headers, rows) if rows else "no records")
 
 
 def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
-    """What a change was about, and what it left out."""
     for identifier, why in changes.left_out:
         console.note(f"left out: {identifier[:8]}: {why}")
     number = counted(len(changes), "record")
@@ -185,7 +178,6 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
 
 
 def record_text(one: Experience) -> str:
-    """One record for people: what it was for, how it ended, where it came from, what was done."""
     state, outcome, usage, origin = one.state, one.outcome, one.usage, one.provenance
     score = "" if outcome.score is None else f", score {outcome.score:.2f}"
     facts = {
@@ -254,7 +246,6 @@ def stats_text(told: StoreStats, threshold: float | str) -> str:
 
 
 def _headline(one: Experience) -> dict[str, Any]:
-    """What a list and an answer say of a record."""
     return {
         "id": one.id,
         "task": one.state.task,

@@ -152,7 +152,6 @@ def given_of(ctx: typer.Context) -> dict[str, Any]:
 
 
 def console_of(ctx: typer.Context) -> Console:
-    """Where a command writes to."""
     return Console("as_json" in given_of(ctx), given_of(ctx).get("db"))
 
 

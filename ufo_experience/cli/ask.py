@@ -65,10 +65,7 @@ def recommend(
     k_actions: Annotated[int, Option(min=1, help="How many actions at most.")] = 5,
     k_records: Annotated[int, Option(min=1, help="How many records they are drawn from at most.")] = 25,
 ) -> None:
-    """Say which actions tend to work in a state. Advice, never a decision.
-
-    Runs of the same task count, whatever its values; for similar tasks there is `retrieve`.
-    """
+    """Say which actions tend to work in a state, by runs of the same task. Advice, never a decision."""
     with open_memory(ctx) as (console, memory):
         given = read_json(state)
         if not isinstance(given, dict):
@@ -128,7 +125,6 @@ def run(
             return True
 
         def tell(one: Executed) -> None:
-            """Each step as it happens."""
             seen = one.effect or ("no effect seen" if one.ok else "failed")
             console.note(f"{one.text} … {seen}{f' (healed: {one.healed})' if one.healed else ''}")
 

@@ -1,9 +1,7 @@
 """browser-use: `run_with_memory(task, llm, recorder)` in place of `Agent(task, llm).run()`.
 
-What is known goes before the task in the system message; every executed action is a step, with the name of its element;
-the verdict of browser-use's judge is the outcome. With `ahead` the model's own next step is followed by those that come
-after it on the known way, as far as they are on the same page and nobody need be asked: browser-use carries out several
-actions a turn, and stops at the first that changes the page. Tested with `browser-use` 0.13.14; 1.0 is another engine.
+With `ahead` the model's own next step is followed by those that come after it on the known way, as far as they are on
+the same page and nobody need be asked. Tested with `browser-use` 0.13.14; 1.0 is another engine.
 """
 
 from __future__ import annotations
@@ -81,7 +79,6 @@ class _Run:
             await answer
 
     def note(self) -> None:
-        """Record what was carried out since the last time."""
         items = self.agent.history.history
         for item in items[self._noted :]:
             for step in steps_of(item.model_dump(sensitive_data=self.agent.sensitive_data)):
@@ -122,6 +119,5 @@ def _same(chosen: dict[str, Any], known: dict[str, Any]) -> bool:
 
 
 def _element(node: Any) -> dict[str, Any]:
-    """An element in view as the history keeps it."""
     name = node.ax_node.name if node.ax_node else None
     return {"node_name": node.node_name, "attributes": node.attributes, "ax_name": name, "x_path": node.xpath}

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 
@@ -19,7 +18,6 @@ from ufo_experience.procedure.runs import KnownProcedure, join
 from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.prompt.audit import FILE, AuditLog
 from ufo_experience.request import application_key
-from ufo_experience.retrieve.answer import Withheld
 from ufo_experience.review.actions import Form, difference
 from ufo_experience.review.rows import RISKY, Row, Rows, Search
 from ufo_experience.schema import Experience, Hit, Step, Trust
@@ -33,40 +31,27 @@ FOUND = 50  # hits of a search
 NEAR = 5  # of the best below the threshold
 SHOWN_TASKS = 20  # tasks nothing was known for
 DAYS = 30  # of the questions
-WHY = {  # a record that fits is held back, where it does not wait for a person
-    "unproven": "nobody has said that it worked",
-    "quarantined": "it was set aside",
-    "harmful": "it hurt more often than it helped",
-    "contradicts": "it does the opposite: another task",
-    "rejected": "it is another task, says the judge",
-    "other application": "it was recorded in another application",
-}
 Data = dict[str, Any]
 
 
 class Pages:
-    """The pages over one memory."""
-
     def __init__(self, memory: ExperienceMemory) -> None:
         self.memory, self.rows = memory, Rows(memory)
         self._known: tuple[str, list[KnownProcedure]] = ("", [])
 
     def overview(self, request: Request) -> Data:
         """The one thing to do next, counts, use over time, what could not be answered, and how the index is."""
-        rows, health = self.rows.all(), self.health(request)
-        log = AuditLog(self.memory.store.cache_folder / FILE).rows()
-        days, unanswered = _days(log), _unanswered(log)
-        waits = Counter(row.waits for row in rows if row.waits)
+        rows, log = self.rows.all(), AuditLog(self.memory.store.cache_folder / FILE).rows()
+        days, waits = _days(log), Counter(row.waits for row in rows if row.waits)
         return {
-            **health,
+            **self.health(request),
             "unseen": waits.total() - waits[RISKY],
             "looked": waits[RISKY],
             "audited": self.memory.settings.audit,
-            "next": _next_thing(waits, unanswered, health),
             "applications": _applications(rows),
             "days": days,
             "most": max((answered + missed for _, answered, missed in days), default=0),
-            "unanswered": unanswered,
+            "unanswered": _unanswered(log),
         }
 
     def health(self, request: Request) -> Data:
@@ -107,7 +92,7 @@ class Pages:
     def queue(self, request: Request) -> Data:
         """What waits for a decision, with what is decided on: what no agent is shown before what is shown already."""
         rows = [row for row in self.rows.find(Search()) if row.waits]
-        rows.sort(key=lambda row: (row.waits == RISKY, row.outcome != "success", bool(row.risks)))
+        rows.sort(key=lambda row: (row.waits == RISKY, not row.one.outcome.success, bool(row.risks)))
         return {
             "rows": [(row, _told(row.one), _steps(row.one)) for row in rows[:QUEUE]],
             "total": len(rows),
@@ -115,13 +100,10 @@ class Pages:
         }
 
     def experience(self, request: Request) -> Data:
-        """Everything there is to say of one record."""
-        one = self.memory.get(request.path_params["id"])
-        row = self.rows.get(one.id) or Row(one, self.memory.parts.policy)
-        shown, standing = self._standing(row)
+        row = self._row(request)
+        one = row.one
         waits = one.trust.rank < self.memory.parts.policy.least(one).rank
         told = _approved(one) if waits else one
-        block = self.memory.build_prompt(row.task, [Hit(experience=told, score=1.0, ranked_by="structured")])
         others = [other for other in self.rows.all() if other.one.id != one.id and other.way == row.way]
         old = one.provenance.supersedes
         return {
@@ -129,12 +111,12 @@ class Pages:
             "strange": [kind for kind in row.risks if kind in STRANGE],
             "told": _told(one),
             "steps": _steps(one),
-            "standing": standing,
-            "gets": "gets" if shown else "would get if it were approved" if waits else "would get of it",
+            "found": self.memory.retrieve(row.task, application=one.state.application, only=[one.id]),
+            "waits": waits,
             "like": [other for other in others if other.one.trust is not Trust.QUARANTINED],
             "change": difference(self.memory.get(old), one) if old and old in self.memory.store else [],
             "raw": one.model_dump_json(indent=2),
-            "block": block,
+            "block": self.memory.build_prompt(row.task, [Hit(experience=told, score=1.0, ranked_by="structured")]),
         }
 
     def attempt(self, request: Request) -> Data:
@@ -144,32 +126,25 @@ class Pages:
         if not task:
             return {**asked, "found": None}
         found = self.memory.retrieve(task, application=application or None, near=NEAR)
-        held = [(one, self.rows.get(one.id)) for one in found.withheld]
         return {
             **asked,
             "found": found,
-            "withheld": [(one, row, _why(one, row)) for one, row in held],
+            "withheld": [(one, self.rows.get(one.id)) for one in found.withheld],
             "wrong": "" if found else why_none(self.memory.store, RecordFilter(application=application or None)),
             "block": self.memory.build_prompt(task, found),
         }
 
     def edit(self, request: Request, form: Form = (), **more: Any) -> Data:
         """The form of a record as it is or was filled in, what is wrong with it, or the difference that it makes."""
-        one = self.memory.get(request.path_params["id"])
-        row = self.rows.get(one.id) or Row(one, self.memory.parts.policy)
+        row = self._row(request)
         ticked = [value for name, value in form if name == "step"]
-        numbers = [str(step.step_number) for step in one.action.steps]
+        ticked = ticked if form else [str(step.step_number) for step in row.one.action.steps]
         empty: Data = {"problem": "", "difference": ()}
-        return {"row": row, "form": form, "given": dict(form), "ticked": ticked if form else numbers, **empty, **more}
+        return {"row": row, "form": form, "given": dict(form), "ticked": ticked, **empty, **more}
 
-    def _standing(self, row: Row) -> tuple[bool, str]:
-        """Whether agents are shown this record, as retrieval itself answers for its own task, and why not."""
-        found = self.memory.retrieve(row.task, application=row.one.state.application, only=[row.one.id])
-        if found:
-            return True, "shown to agents that are asked this"
-        if found.negatives:
-            return True, "shown to agents as tried and failed"
-        return False, f"not shown: {_why(found.withheld[0], row) if found.withheld else found.reason}"
+    def _row(self, request: Request) -> Row:
+        one = self.memory.get(request.path_params["id"])
+        return self.rows.get(one.id) or Row(one, self.memory.parts.policy)
 
     def _search(self, rows: Sequence[Row], words: str) -> tuple[list[Row], list[Row]]:
         """The rows that hold every word, then those that the product's own retriever finds near, best first."""
@@ -196,11 +171,6 @@ def _page_of(rows: Sequence[Any], request: Request) -> tuple[Sequence[Any], Data
     return rows[(page - 1) * PAGE : page * PAGE], {"page": page, "pages": pages}
 
 
-def _why(held: Withheld, row: Row | None) -> str:
-    """Why a record that fits is not shown: what a person has to decide on, if anything."""
-    return row.waits.partition(":")[0] if held.release and row and row.waits else WHY[held.why]
-
-
 def _applications(rows: Sequence[Row]) -> list[tuple[str, int]]:
     """How many records of each application, the ten with most; process and product names are one, by the shortest."""
     names: dict[str, list[str]] = {}
@@ -208,25 +178,6 @@ def _applications(rows: Sequence[Row]) -> list[tuple[str, int]]:
         names.setdefault(application_key(row.application) or "", []).append(row.application)
     told = [(min(spelled, key=lambda one: (len(one), one)) or "(none)", len(spelled)) for spelled in names.values()]
     return sorted(told, key=lambda one: -one[1])[:10]
-
-
-def _next_thing(waits: Counter[str], unanswered: Sequence[tuple[str, int, str]], health: Data) -> tuple[str, str]:
-    """The one thing to do next, and the page on which it is done."""
-    if unseen := waits.total() - waits[RISKY]:
-        return f"Decide on {_counted(unseen, 'run')} that no agent is shown yet", "/queue"
-    if waits[RISKY]:
-        return f"Look at {_counted(waits[RISKY], 'run')} with a step to be careful with", "/queue"
-    if health["indexed"] < health["records"]:
-        return f"Bring the index in line: {health['records'] - health['indexed']} are found by words alone", "/health"
-    if unanswered:
-        task, count, _ = unanswered[0]
-        said = f"Teach “{task}”: asked {_counted(count, 'time')}, nothing is known of it"
-        return said, f"/try?{urlencode({'task': task})}"
-    return "Nothing waits: see what an agent would be told", "/try"
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _told(one: Experience) -> list[tuple[str, list[str]]]:

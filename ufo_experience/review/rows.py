@@ -48,10 +48,6 @@ class Row:
     def application(self) -> str:
         return plain_name(self.one.state.application or "")
 
-    @property
-    def outcome(self) -> str:
-        return {True: "success", False: "failure", None: "unknown"}[self.one.outcome.success]
-
     @cached_property
     def seen(self) -> str:
         """The fingerprint of the record: what a change is bound to."""
@@ -63,7 +59,6 @@ class Row:
 
     @cached_property
     def text(self) -> str:
-        """What is searched for words."""
         return f"{self.one.id} {searched(self.one)} {' '.join(self.one.state.wordings).casefold()}"
 
     @property
@@ -172,7 +167,6 @@ class Rows:
             return list(self._rows.values())
 
     def get(self, id: str) -> Row | None:
-        """The row of a record; None where it is not there any more."""
         self.all()
         return self._rows.get(id)
 

@@ -1,14 +1,11 @@
-"""Files of a session, and the JSON form of what is written to them.
-
-An agent may remember anything: a result object, a window handle, a path. In memory it stays what it is. In JSON it
-becomes what pydantic makes of it (dataclasses and models their fields, times ISO 8601, bytes base64), else its text.
-"""
+"""Files of a session. In JSON a value becomes what pydantic makes of it, bytes base64, else its text."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +38,13 @@ def dump(value: Any) -> str:
     return text if text.isascii() or text.encode("utf-8", "ignore").decode() == text else json.dumps(form)
 
 
+def mapped(value: Any, change: Callable[[Any], Any] = lambda leaf: leaf) -> Any:
+    """A copy of nested dicts and lists in which everything else is itself, or what `change` makes of it."""
+    if isinstance(value, Mapping):
+        return {key: mapped(item, change) for key, item in value.items()}
+    return [mapped(item, change) for item in value] if isinstance(value, list) else change(value)
+
+
 def write_atomic(path: StrPath, data: str | bytes) -> None:
     """Write a file and the folders above it: after a crash it is the old one or the new one. Raises StorageError."""
     with storage_errors(Path(path)):
@@ -60,15 +64,11 @@ def append_line(path: StrPath, line: str) -> None:
 
 
 def read_json(path: StrPath, max_bytes: int) -> Any:
-    """Read one JSON document in UTF-8. Raises DataError: no such file, too large, or not JSON."""
     return parse(read_regular(Path(path), max_bytes), file=str(path))
 
 
 def read_json_lines(file_path: StrPath, last_k: int = -1) -> list[Any]:
-    """Read the objects and texts in the last `last_k` (-1: all) lines of a JSONL file, blank lines aside.
-
-    A line that is neither is left out and named in a warning of the log; a file that does not exist has no lines.
-    """
+    """The objects and texts in the last `last_k` (-1: all) lines of a JSONL file; other lines are logged."""
     if last_k < -1:
         raise UsageError(f"last_k is a number of lines, or -1 for all of them, not {last_k}")
     if last_k == 0 or not Path(file_path).exists():

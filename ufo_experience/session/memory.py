@@ -15,10 +15,7 @@ from ufo_experience.session.files import dump
 
 
 class MemoryItem(SimpleNamespace):
-    """One step of an agent, with whatever fields the agent cares to keep.
-
-    A field is given to the constructor, set with `set_value`, or simply assigned: `item.cost = 0.01`.
-    """
+    """One step of an agent, with whatever fields it keeps: given to the constructor, set, or simply assigned."""
 
     def set_value(self, key: str, value: Any) -> None:
         if not isinstance(key, str):
@@ -26,7 +23,6 @@ class MemoryItem(SimpleNamespace):
         vars(self)[key] = value
 
     def add_values_from_dict(self, values: Mapping[str, Any]) -> None:
-        """Add or replace several fields; those not named stay."""
         for key, value in values.items():
             MemoryItem.set_value(self, key, value)  # by its class: an item may have a field of this name
 
@@ -35,11 +31,9 @@ class MemoryItem(SimpleNamespace):
         MemoryItem.add_values_from_dict(self, data)
 
     def get_value(self, key: str) -> Any:
-        """Give the field `key`, or None if there is none."""
         return vars(self).get(key)
 
     def get_values(self, keys: Iterable[str]) -> dict[str, Any]:
-        """Give the named fields; a missing one is None."""
         return {key: vars(self).get(key) for key in keys}
 
     def filter(self, keys: Iterable[str] = ()) -> dict[str, Any]:
@@ -49,7 +43,6 @@ class MemoryItem(SimpleNamespace):
 
     @property
     def attributes(self) -> list[str]:
-        """The names of the fields, in the order they were added."""
         return list(vars(self))
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,10 +54,7 @@ class MemoryItem(SimpleNamespace):
 
 
 class Memory:
-    """The steps of one agent in the order they were taken, the newest `max_items` of them. Thread-safe.
-
-    Every list given out is a copy: changing it does not change the memory.
-    """
+    """The steps of one agent, the newest `max_items` of them. Thread-safe; every list given out is a copy."""
 
     MAX_ITEMS: ClassVar[int] = 10_000
 
