@@ -190,8 +190,8 @@ class PostgresStore(ExperienceStore):
         wanted = list(ids)
         with self.database.transaction() as connection:
             rows = self._locked(connection, wanted, "removed")
-            for id in sorted(set(wanted) - {row[0] for row in rows}):
-                raise NotFoundError(f"no removed record {id!r}", file=self.location)
+            if missing := set(wanted) - {row[0] for row in rows}:
+                raise NotFoundError(f"no removed record {min(missing)!r}", file=self.location)
             connection.execute(_RESTORE, (wanted,))
             self._commit(connection, [event("restored", row[0]) for row in rows])
         return [self._load(row) for row in rows]
