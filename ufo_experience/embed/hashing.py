@@ -73,10 +73,12 @@ class HashingEmbedder:
         if not MIN_DIM <= dim <= MAX_DIM:
             raise UsageError(f"hashing needs {MIN_DIM} to {MAX_DIM} dimensions, not {dim}")
         self.dim = dim
-        self.name = (
-            "hashing" if dim == DIM else f"hashing:{dim}"
-        )  # with v2 behind it when `features` gives anything else
         self.spending = Spending()
+
+    @property
+    def name(self) -> str:
+        """`hashing`, or `hashing:<dimensions>`; `v2` goes behind it when `features` gives anything else."""
+        return "hashing" if self.dim == DIM else f"hashing:{self.dim}"
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """Embed `texts`: float32, shape (len(texts), dim), unit rows; queries and documents alike."""
