@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ufo_experience.cli.console import Console, Table, counted, printable
 from ufo_experience.ingest import IngestReport
+from ufo_experience.memory import ExperienceMemory
 from ufo_experience.retrieve.answer import Retrieval, count_whys
 from ufo_experience.schema import Experience, Hit, Step, Trust
-from ufo_experience.store.selection import nearest_application
+from ufo_experience.store.exchange import ImportReport
+from ufo_experience.store.selection import ChangeReport, StoreStats, nearest_application
 from ufo_experience.traces.files import without_log
-
-if TYPE_CHECKING:
-    from ufo_experience.memory import ExperienceMemory
-    from ufo_experience.store.exchange import ImportReport
-    from ufo_experience.store.selection import ChangeReport, StoreStats
-    from ufo_experience.trust.policy import TrustPolicy
+from ufo_experience.trust.policy import TrustPolicy
 
 _WIDTH = 60
 _FEW = 5  # so many lines that say the same are shown

@@ -1,7 +1,4 @@
-"""Microsoft Agent Framework: `Agent(client, context_providers=[ExperienceProvider(recorder)])`.
-
-The function calls of the response are the steps. Tested with `agent-framework-core` 1.23.
-"""
+"""Microsoft Agent Framework 1.23: `Agent(client, context_providers=[ExperienceProvider(recorder)])`."""
 
 from __future__ import annotations
 

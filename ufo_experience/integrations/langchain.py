@@ -1,7 +1,4 @@
-"""LangChain: `create_agent(model, tools, middleware=[ExperienceMiddleware(recorder)])`, a selector, a retriever.
-
-Tested with `langchain` 1.4.
-"""
+"""LangChain 1.4: `create_agent(model, tools, middleware=[ExperienceMiddleware(recorder)])`, a selector, a retriever."""
 
 from __future__ import annotations
 

@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from ufo_experience.errors import DataError, UsageError, names_arguments
 from ufo_experience.ids import new_id
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.procedure.guide import Guide
 from ufo_experience.redact import redact
 from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect
 from ufo_experience.session.files import append_line
@@ -30,9 +31,6 @@ from ufo_experience.session.parts import SavePolicy
 from ufo_experience.traces.calls import arguments_of, take_target
 from ufo_experience.traces.files import FINISHED
 from ufo_experience.traces.in_memory import JudgedBy, run_of
-
-if TYPE_CHECKING:
-    from ufo_experience.procedure.guide import Guide
 
 MAX_STEPS = 500  # of a run; what comes after is not noted
 MAX_RESULT = 2_000  # characters of a tool's answer

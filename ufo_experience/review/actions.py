@@ -189,10 +189,7 @@ class Jobs:
 
 
 def edited(old: Experience, form: Form) -> Experience:
-    """A new record as the form has it: its task, tips and slots, and only the steps that are ticked, as written.
-
-    A field that the form lacks stays. Raises `UsageError` where something is empty or nothing is different.
-    """
+    """A new record as the form has it; a field that the form lacks stays. Raises `UsageError` for an empty one."""
     given = {name: value.strip() for name, value in form}
     if not given.get("task"):
         raise UsageError("the task is empty: say what is asked for")

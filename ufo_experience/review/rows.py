@@ -114,9 +114,7 @@ _PIECE = re.compile(r'[^\s":]*:"[^"]*"|\S+')
 
 @dataclass(frozen=True)
 class Search:
-    """What the list is narrowed down to, as it is typed: `report app:Word is:waiting since:7 sort:oldest`. Other words
-    are searched for. `wrong` says what is the matter with a key that has no such value.
-    """
+    """What the list is narrowed down to, as it is typed, and what is `wrong` with it; other words are searched for."""
 
     words: str = ""
     where: RecordFilter = field(default_factory=RecordFilter)

@@ -97,10 +97,7 @@ class ExperienceSummarizer:
 
     @staticmethod
     def create_or_update_yaml(summaries: Iterable[Any], yaml_path: str) -> None:
-        """Add the summaries to a file for people to read, each once. What stands there stays.
-
-        Failed runs are left out: UFO imitates what the file shows. A file that cannot be read is set aside.
-        """
+        """Add the summaries, but for failed runs, to a file for people; what stands there stays. Each stands once."""
         path = Path(yaml_path)
         entries = _entries(path)
         known = {_content(entry) for entry in entries.values()}
@@ -114,10 +111,7 @@ class ExperienceSummarizer:
 
     @staticmethod
     def create_or_update_vector_db(summaries: Iterable[Any], db_path: str) -> None:
-        """Store the summaries in the store at `db_path` (made if need be) and index them. Durable when it returns.
-
-        A summary that is no experience is logged. Without an embedding now, records are found by their words meanwhile.
-        """
+        """Store the summaries in the store at `db_path` (made if need be) and index them. Durable when it returns."""
         done = ExperienceMemory.open(db_path).take_in(_each(_record, summaries, "summaries"))
         _log.info("%d experiences stored in %s", len(done.added), db_path)
 
