@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict
 
 from ufo_experience.errors import UsageError, needs_extra
-from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.integrations.watched import Check, Watched
+from ufo_experience.integrations.recorder import Check, Recorder, Watched
 from ufo_experience.memory import ExperienceMemory
 
 with needs_extra("langchain"):

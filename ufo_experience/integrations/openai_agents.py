@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ufo_experience.errors import needs_extra
-from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.integrations.watched import Check, Watched
+from ufo_experience.integrations.recorder import Check, Recorder, Watched
 
 with needs_extra("openai-agents"):
     from agents import Agent, RunConfig, RunHooks, Runner, Tool
