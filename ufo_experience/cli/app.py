@@ -90,7 +90,6 @@ def _taken_by(command: Any) -> str:
         if one.param_type_name == "option"
         else one.metavar or one.name.upper()
         for one in command.params
-        if not getattr(one, "hidden", False)
     ]
     return "; every command: ".join(filter(None, (", ".join(names), "--db, --json, --verbose")))
 
@@ -114,7 +113,6 @@ def _taken_out(args: list[str]) -> tuple[dict[str, Any], list[str]]:
 
 app = typer.Typer(
     name="ufo-experience",
-    help="Experience memory for UI agents: learn from session logs, hand the right steps to the next run.",
     cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -133,12 +131,11 @@ def _say_version(asked: bool) -> None:
         raise typer.Exit
 
 
+Version = Annotated[bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Print the version.")]
+
+
 @app.callback(epilog=_ANYWHERE)
-def before_the_command(
-    version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Print the version.")
-    ] = False,
-) -> None:
+def before_the_command(version: Version = False) -> None:
     """Experience memory for UI agents: learn from session logs, hand the right steps to the next run."""
 
 
