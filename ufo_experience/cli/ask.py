@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Option
 
@@ -11,10 +11,8 @@ from ufo_experience.cli.app import command, open_memory, read_json, text_of
 from ufo_experience.cli.arguments import Application, Context, Env, Ids, Session, Task, Threshold, TopK, Worked
 from ufo_experience.cli.console import Table
 from ufo_experience.errors import DataError, RefusedError, UsageError
+from ufo_experience.executor import Executed
 from ufo_experience.store.lessons import is_lesson
-
-if TYPE_CHECKING:
-    from ufo_experience.executor import Executed
 
 _NONE = "no run of this very task is known (values aside); what is similar: ufo-experience retrieve TASK"
 

@@ -15,8 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ufo_experience.errors import needs_extra
-from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.integrations.watched import Check
+from ufo_experience.integrations.recorder import Check, Recorder
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.steps import Target

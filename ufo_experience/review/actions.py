@@ -33,20 +33,21 @@ DONE = {
     "failed": "said to have failed",
 }
 Form = Sequence[tuple[str, str]]
+Records = tuple[Experience, ...]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change that was made, with what takes it back: the records `before`, what had been `said` of them, the ids of
-    new ones (`after`), and id → fingerprint right after it (`seen`): what became another since is not overwritten.
+    """A change that was made, with what takes it back: the records `before`, what had been `said` of them, the id of
+    a new one (`after`), and id → fingerprint right after it (`seen`): what became another since is not overwritten.
     """
 
     id: str
     verb: str
-    before: tuple[Experience, ...]
+    before: Records
     said: Mapping[str, Said]
     seen: Mapping[str, str]
-    after: tuple[str, ...] = ()
+    after: str = ""
     undone: bool = False
 
 
@@ -83,7 +84,7 @@ class Actions:
         self._memory.store.add([new])
         now = self._memory.quarantine(old.id, where=RecordFilter(expected={old.id: seen}))
         self._memory.index_if_possible()
-        return self._note("edited", before, said, [*now, self._memory.get(new.id)], (new.id,))
+        return self._note("edited", before, said, [*now, self._memory.get(new.id)], new.id)
 
     def undo(self, change_id: str) -> Change:
         """Put the records back as they were before a change, and take out what it made. Raises as `change`."""
@@ -97,7 +98,7 @@ class Actions:
             self._as_seen(change.seen)
         for id, said in change.said.items():
             store.put_back(id, said, expected=change.seen[id])
-        store.remove(change.after, reason="an edit that was taken back")
+        store.remove([change.after] if change.after else [], reason="an edit that was taken back")
         self._memory.index_if_possible()
         self._audit(f"undo {change.verb}", change.before)
         self._done[change_id] = replace(change, undone=True)
@@ -109,7 +110,7 @@ class Actions:
     def recent(self) -> list[Change]:
         return [change for change in reversed(self._done.values()) if not change.undone]
 
-    def _as_seen(self, seen: Mapping[str, str]) -> tuple[Experience, ...]:
+    def _as_seen(self, seen: Mapping[str, str]) -> Records:
         return tuple(self._memory.list(where=RecordFilter(ids=tuple(seen), expected=seen)))
 
     def _said(self, records: Sequence[Experience], *, verdict: bool = False) -> dict[str, Said]:
@@ -125,12 +126,7 @@ class Actions:
         return found
 
     def _note(
-        self,
-        verb: str,
-        before: tuple[Experience, ...],
-        said: Mapping[str, Said],
-        now: Iterable[Experience],
-        after: tuple[str, ...] = (),
+        self, verb: str, before: Records, said: Mapping[str, Said], now: Iterable[Experience], after: str = ""
     ) -> Change:
         id = secrets.token_hex(16)
         seen = {} if verb == "removed" else {one.id: fingerprint(one) for one in now}
@@ -189,10 +185,7 @@ class Jobs:
 
 
 def edited(old: Experience, form: Form) -> Experience:
-    """A new record as the form has it: its task, tips and slots, and only the steps that are ticked, as written.
-
-    A field that the form lacks stays. Raises `UsageError` where something is empty or nothing is different.
-    """
+    """A new record as the form has it; a field that the form lacks stays. Raises `UsageError` for an empty one."""
     given = {name: value.strip() for name, value in form}
     if not given.get("task"):
         raise UsageError("the task is empty: say what is asked for")

@@ -14,16 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import MAX_DEPTH
-from ufo_experience.session.files import (
-    StrPath,
-    append_line,
-    dump,
-    mapped,
-    plain,
-    read_json,
-    read_json_lines,
-    write_atomic,
-)
+from ufo_experience.session.files import StrPath, append_line, dump, mapped, plain, read_json, read_jsonl, write_atomic
 from ufo_experience.session.memory import Memory, MemoryItem, items_from_dicts
 from ufo_experience.store.files import read_regular
 
@@ -114,7 +105,7 @@ class Blackboard:
         for question in self.read_json_file(file_path, last_k):
             self.add_questions(question)
 
-    read_json_file = staticmethod(read_json_lines)
+    read_json_file = staticmethod(read_jsonl)
 
     def add_key_value(self, key: str, value: Any) -> None:
         """Put `value` at `key`, such as `devices/windows/ready`. Raises UsageError: the key lies below a value."""

@@ -98,18 +98,13 @@ Outcomes = tuple[tuple[Command, Result], ...]
 
 
 class CommandDispatcher(Protocol):
-    """Has commands executed, here or elsewhere: one result each, in order. One that fails is a result, no exception;
-    `TimeoutError`, `ConnectionLostError` and `DataError` (a malformed command) are raised.
-    """
+    """Has commands executed, one result each, in order. One that fails is a result; a lost connection is raised."""
 
     async def execute_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...
 
 
 class TaskExecutionProtocol(Protocol):
-    """A connection to the client that executes the commands of a service session: UFO's own, or any other.
-
-    With a coroutine `reconnect()`, which says whether it is back, one that was lost is taken up again.
-    """
+    """A connection to the client of a service session. With a coroutine `reconnect()` a lost one is taken up again."""
 
     async def send_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...
 

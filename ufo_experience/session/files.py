@@ -67,7 +67,7 @@ def read_json(path: StrPath, max_bytes: int) -> Any:
     return parse(read_regular(Path(path), max_bytes), file=str(path))
 
 
-def read_json_lines(file_path: StrPath, last_k: int = -1) -> list[Any]:
+def read_jsonl(file_path: StrPath, last_k: int = -1) -> list[Any]:
     """The objects and texts in the last `last_k` (-1: all) lines of a JSONL file; other lines are logged."""
     if last_k < -1:
         raise UsageError(f"last_k is a number of lines, or -1 for all of them, not {last_k}")

@@ -68,10 +68,7 @@ def export_plan(experience: Experience, path: StrPath) -> Path:
 
 
 class PlanAgent:
-    """Replays its part of a plan, exactly as written. Stops the run when an action does not work, or may not.
-
-    `left` are the actions still to be done, shared by the two agents that replay a plan.
-    """
+    """Replays its part of the actions `left`, exactly as written. Stops the run when one does not work, or may not."""
 
     def __init__(self, left: deque[PlanAction], name: str) -> None:
         self.name, self._left = name, left

@@ -14,18 +14,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ufo_experience.errors import ExperienceError, UsageError
+from ufo_experience.session import commands
 from ufo_experience.session.blackboard import Blackboard, decode_image
-from ufo_experience.session.commands import (
-    DATA_COLLECTION,
-    Command,
-    Result,
-    ResultStatus,
-    TaskExecutionProtocol,
-    WebSocketCommandDispatcher,
-    execute,
-    outcome_of,
-    told,
-)
+from ufo_experience.session.commands import DATA_COLLECTION, Command, execute, outcome_of, told
 from ufo_experience.session.files import StrPath, dump, write_atomic
 from ufo_experience.session.log import LogFile, SessionLog
 from ufo_experience.session.parts import Agent, Context, ContextNames, Interactor, SessionParts, verdict_of
@@ -271,10 +262,10 @@ class BaseSession:
     async def _look(self, command: Command) -> Any:
         dispatcher, timeout = self.context.command_dispatcher, self.parts.config.recovery.command_timeout
         done = await outcome_of(execute(dispatcher, [command], timeout))
-        result = Result(ResultStatus.FAILURE, error=told(done)) if isinstance(done, Exception) else done[0][1]
-        if not result.ok:
-            self.logger.warning("%s: %s", command.tool_name, result.error)
-        return result.result if result.ok else None
+        if not isinstance(done, Exception) and done[0][1].ok:
+            return done[0][1].result
+        self.logger.warning("%s: %s", command.tool_name, done if isinstance(done, Exception) else done[0][1].error)
+        return None
 
     @staticmethod
     def initialize_logger(log_path: StrPath, log_filename: str, mode: str = "a") -> LogFile:
@@ -321,11 +312,11 @@ class _RemoteSession(BaseSession):
         should_evaluate: bool,
         id: int | str,
         request: str,
-        task_protocol: TaskExecutionProtocol,
+        task_protocol: commands.TaskExecutionProtocol,
         *,
         parts: SessionParts,
     ) -> None:
-        remote = replace(parts, dispatcher=WebSocketCommandDispatcher(task_protocol), user=Interactor())
+        remote = replace(parts, dispatcher=commands.WebSocketCommandDispatcher(task_protocol), user=Interactor())
         super().__init__(task, should_evaluate, id, request, parts=remote)
 
     def is_finished(self) -> bool:
