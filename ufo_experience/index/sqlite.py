@@ -60,7 +60,9 @@ class SqliteIndex:
             counts = self._counts("trusted", column, words)
             shares[column] = base.Share(words, self._weights(counts), self._lengths[column])
             numbers |= set(self._by_words("trusted", column, counts, filter, limit))
-            numbers |= set(self._by_words("held", column, self._counts("held", column, words), filter, limit))
+            if not tables.asks_for_trusted(filter):
+                held = self._counts("held", column, words)
+                numbers |= set(self._by_words("held", column, held, filter, limit))
         cosines: dict[int, float] = {}
         if vector is not None:
             numbers |= set(self._by_vector(vector, filter, limit))
