@@ -107,12 +107,11 @@ def _said(row: Row) -> dict[str, Any]:
 
 
 def _score(path: Path, problems: list[Problem]) -> float | None:
-    if path.is_symlink() or not path.is_file():
-        return None
-    with suppress(ValueError):
-        if 0 <= (score := float(first_text(path))) <= 1.0001:
-            return min(score, 1.0)
-    problems.append(problem(path, "E_RESULT", "not a number from 0 to 1", 1))
+    if path.is_file() and not path.is_symlink():
+        with suppress(ValueError):
+            if 0 <= (score := float(first_text(path))) <= 1.0001:
+                return min(score, 1.0)
+        problems.append(problem(path, "E_RESULT", "not a number from 0 to 1", 1))
     return None
 
 
@@ -264,7 +263,9 @@ class Mind2WebReader(RowsReader):
         for line, given in zip_longest(map(as_name, row.listed("action_reprs")), row.rows("actions")):
             action, match = as_dict(given), _REPR.fullmatch(line or "")
             shown = Row(match.groupdict("") if match else {"op": line or ""})
-            name, role = (shown.name("name"), shown["role"]) if shown.name("name") else _of_candidates(action)
+            candidates = (Row(one | one.row("attributes")) for one in action.rows("pos_candidates"))
+            named = ((one.name(*_LABELS), one.name("role", "tag")) for one in candidates if one.name(*_LABELS))
+            name, role = (shown.name("name"), shown["role"]) if shown.name("name") else next(named, ("", ""))
             operation = action.row("operation")
             text = operation.name("value") or shown.get("value")
             draft.step(
@@ -272,11 +273,3 @@ class Mind2WebReader(RowsReader):
                 parameters={"text": text} if text else {}, application=row.get("website"),
             )  # fmt: skip
         return {}
-
-
-def _of_candidates(action: Row) -> tuple[str, str]:
-    for candidate in action.rows("pos_candidates"):
-        found = Row(candidate | candidate.row("attributes"))
-        if name := found.name(*_LABELS):
-            return name, found.name("role", "tag")
-    return "", ""

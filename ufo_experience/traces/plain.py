@@ -209,30 +209,23 @@ def unknown_message(found: Found) -> str:
         return f"{UNKNOWN}: {hint}"
     record = next(iter(found.rows), Row())
     if not record:
-        return f"{UNKNOWN}{_damage(found)}; the plain format is {_EXAMPLE}"
+        damage = ""
+        try:
+            load_document(found.path, []) if found.suffix == ".json" else None
+        except DataError as error:
+            damage = f": {error.reason}"
+        return f"{UNKNOWN}{damage}; the plain format is {_EXAMPLE}"
     if record.row("properties").row("definition").get("actions"):
         return f"{UNKNOWN}: {_CLOUD_FLOW}"
     if lack := rows.lack_of(record):
         return f"{UNKNOWN}: {lack}"
     keys = ", ".join(list(map(str, record))[:12])[:200]
-    return f"{UNKNOWN}: it holds {keys}; in the plain format it would be {_example(record)}"
-
-
-def _damage(found: Found) -> str:
-    try:
-        load_document(found.path, []) if found.suffix == ".json" else None
-    except DataError as error:
-        return f": {error.reason}"
-    return ""
-
-
-def _example(record: Row) -> str:
-    """A run in the plain format, with the values of the file."""
     listed = next((value for value in record.values() if isinstance(value, list) and as_dict((value or [0])[0])), [])
     step = as_dict(listed[0]) if listed else record
     made = {"action": _value(step, "action") or "click", "control": _value(step, "control") or "Save"}
-    task = _value(record, "task") or "what was to be done"
-    return json.dumps({"task": task, "steps": [made, "…"]}, ensure_ascii=False)
+    example = {"task": _value(record, "task") or "what was to be done", "steps": [made, "…"]}
+    told = json.dumps(example, ensure_ascii=False)
+    return f"{UNKNOWN}: it holds {keys}; in the plain format it would be {told}"
 
 
 def _value(record: Row, field: str) -> str:

@@ -22,10 +22,10 @@ from typing import Any
 from ufo_experience.controls import around, in_view
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem, Trajectory
+from ufo_experience.traces import ufo_log
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.ufo_lines import HOSTS, SKIPPED, LogEntry, release_of
-from ufo_experience.traces.ufo_session import EVALUATION, LOGS, RESPONSE, StepView, UfoLog, UfoSession, read_log
+from ufo_experience.traces.ufo_log import EVALUATION, HOSTS, RESPONSE, LogEntry, StepView, UfoLog, UfoSession
 
 _SYSTEMS = {"LinuxAgent": "linux", "MobileAgent": "android"}
 
@@ -37,11 +37,11 @@ class UfoReader:
 
     def recognises(self, found: Found) -> bool:
         if found.path.is_dir():
-            return any((found.path / name).is_file() for name in LOGS)
-        return found.path.name == RESPONSE or any(map(release_of, found.values))
+            return any((found.path / name).is_file() for name in ufo_log.LOGS)
+        return found.path.name == RESPONSE or any(map(ufo_log.release_of, found.values))
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        log = read_log(path)
+        log = ufo_log.read_log(path)
         report.problems += log.problems
         if not any(session.rounds() for session in log.sessions):
             found = f"{len(log.problems)} of its lines cannot be read" if log.problems else "no record in it"
@@ -59,7 +59,9 @@ def _told(log: UfoLog, session: UfoSession) -> Iterator[Trajectory]:
         request = followed or next((entry.request for entry in entries if entry.request), "")
         subtasks = [one for one in _subtasks_of(entries) if one[0].subtask]
         alone = len(subtasks) == 1 and len(rounds) == 1
-        for one in [] if followed or _says_all(subtasks, request) else subtasks:
+        first, *others = (_plain(text) for text in (request, *(one[0].subtask for one in subtasks)))
+        says_all = others == [first]  # the one sub-task of a round is its request: the whole tells of it
+        for one in [] if followed or says_all else subtasks:
             more = goes_on or one is not subtasks[-1]
             yield _tell(log, session, one, request, subtask=one[0].subtask, alone=alone, goes_on=more)
         yield _tell(log, session, entries, request, subtask=None, alone=len(rounds) == 1, goes_on=goes_on)
@@ -84,6 +86,9 @@ def _tell(
     judged = evaluation if evaluation and evaluation.complete and (success is not None or subtask is None) else None
     claimed, agent = any(entry.claims_end for entry in entries), _agent(entries)
     reason = entries[-1].error if success is None else evaluation.reason if evaluation and not success else ""
+    # The first plan there is: the host's for a whole request, else the actor's, else that of `request.log`.
+    views = (session.views[entry.step].plan for entry in entries if entry.step in session.views)
+    plans = chain((entry.plan for entry in entries), views)
     return draft.finish(
         success=success,
         evaluated_by="evaluator" if judged else "agent" if claimed else "none",
@@ -91,7 +96,7 @@ def _tell(
         failure_reason=reason,
         score=judged.score if judged and success is not None else None,
         **_spent(entries),
-        plan=_plan(session, entries),
+        plan=next(filter(None, plans), ()),
         agent=agent,
         env=_SYSTEMS.get(agent, "windows"),
         started_at=draft.name if in_folder else None,
@@ -117,11 +122,8 @@ def _subtasks_of(entries: list[LogEntry]) -> list[list[LogEntry]]:
     return [list(group) for key, group in groups if key]
 
 
-def _says_all(subtasks: list[list[LogEntry]], request: str) -> bool:
-    """True where the one sub-task of a round is its request, word for word: the whole tells of it."""
-    texts = (request, *(one[0].subtask for one in subtasks))
-    first, *others = [" ".join((text or "").casefold().split()) for text in texts]
-    return others == [first]
+def _plain(text: str | None) -> str:
+    return " ".join((text or "").casefold().split())
 
 
 def _spent(entries: list[LogEntry]) -> dict[str, Any]:
@@ -137,12 +139,6 @@ def _spent(entries: list[LogEntry]) -> dict[str, Any]:
     }
 
 
-def _plan(session: UfoSession, entries: list[LogEntry]) -> tuple[str, ...]:
-    """The first plan there is: the host's for a whole request, else the actor's, else that of `request.log`."""
-    views = (session.views[entry.step].plan for entry in entries if entry.step in session.views)
-    return next((plan for plan in chain((entry.plan for entry in entries), views) if plan), ())
-
-
 def _steps_of(entry: LogEntry, session: UfoSession) -> Iterator[dict[str, Any]]:
     """Each executed or attempted action as the arguments of `Draft.step`; the first has what the model call cost."""
     view = session.views.get(-1 if entry.step is None else entry.step, StepView())
@@ -154,7 +150,7 @@ def _steps_of(entry: LogEntry, session: UfoSession) -> Iterator[dict[str, Any]]:
         yield step | {
             "control_type": action["control_type"] or view.type_of(label, control),
             "observation": entry.observation or (view.in_words() if acting else ""),
-            "result": action["result"] or ("skipped" if error.startswith(SKIPPED) else None),
+            "result": action["result"] or ("skipped" if error.startswith(ufo_log.SKIPPED) else None),
             "agent": _agent([entry]),
             "application": entry.application,
             "cost": entry.cost if number == 0 else None,

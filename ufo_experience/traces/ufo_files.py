@@ -18,7 +18,7 @@ from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import ReadReport
 from ufo_experience.traces.lines import problem
 from ufo_experience.traces.rows import RowsReader
-from ufo_experience.traces.ufo_session import evaluation_of
+from ufo_experience.traces.ufo_log import evaluation_of
 from ufo_experience.traces.values import Row, as_dict, as_name
 
 _MARKS = re.compile(r"^[^\S\n]{1,64}example:", re.MULTILINE)
