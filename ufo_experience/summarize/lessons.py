@@ -70,7 +70,9 @@ def learn(runs: Iterable[Experience], lessons: Lessons, service: Service, model:
     for group in groups.values():
         asked = _contrasted(group)
         if asked:
-            said = service.ask(_question(asked), _Reply, model=model, job=True)
+            told = json.dumps({"runs": [_told(n, one) for n, one in enumerate(asked, 1)]}, ensure_ascii=False)
+            question = [{"role": "system", "content": wording("lessons")["system"]}, {"role": "user", "content": told}]
+            said = service.ask(question, _Reply, model=model, job=True)
             found = [_checked(one, asked, model) for one in said.lessons]
             new = {one.id: one for one in found if one is not None}
             known += lessons.take(asked[0].state.application or "", [*new.values()][:MOST])
@@ -88,11 +90,6 @@ def _contrasted(runs: Sequence[Experience]) -> list[Experience]:
 
 def _task_of(one: Experience) -> str:
     return Request.parse(one.state.request or one.state.task, one.state.application).masked
-
-
-def _question(runs: Sequence[Experience]) -> list[dict[str, str]]:
-    told = json.dumps({"runs": [_told(n, one) for n, one in enumerate(runs, 1)]}, ensure_ascii=False)
-    return [{"role": "system", "content": wording("lessons")["system"]}, {"role": "user", "content": told}]
 
 
 def _told(number: int, one: Experience) -> dict[str, Any]:
@@ -124,7 +121,9 @@ def _checked(said: _Said, runs: Sequence[Experience], model: str) -> Lesson | No
     names = {name for one in shown for name in _names(one)}
     if not text or len(text) > _LONGEST or _TWO_SENTENCES.search(text) or not any(one.is_negative for one in shown):
         return None
-    if strange_in(text) or redact_text(text) != text or _values(text, names) or _asks_more(text, names):
+    values = (value.text.casefold().strip("\"'“”") for value in Request.parse(text).values)
+    in_a_name = all(any(find_whole(value, name) >= 0 for name in names) for value in values)
+    if strange_in(text) or redact_text(text) != text or not in_a_name or _asks_more(text, names):
         return None
     application, ids = shown[0].state.application or "", tuple(sorted(one.id for one in shown))
     return Lesson(
@@ -149,12 +148,6 @@ def _bears_out(one: Experience, text: str) -> bool:
     said = {word for word in words(text) if len(word) > 3 or not word.isascii()}
     own = set(words(one.state.task)).union(*(words(name) for name in names))
     return any(find_whole(name, low) >= 0 for name in names) or len(said & own) > 1
-
-
-def _values(text: str, names: Collection[str]) -> list[str]:
-    """Values in a lesson that are no control's name, nor a part of one."""
-    found = [value.text.casefold().strip("\"'“”") for value in Request.parse(text).values]
-    return [value for value in found if not any(find_whole(value, name) >= 0 for name in names)]
 
 
 def _asks_more(text: str, names: Collection[str]) -> bool:
