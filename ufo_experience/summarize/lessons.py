@@ -21,7 +21,7 @@ from ufo_experience.redact import redact_text
 from ufo_experience.request import Request, application_key, find_whole, words
 from ufo_experience.schema import Control, Experience, Step
 from ufo_experience.store.lessons import MOST, PREFIX, Lesson, Lessons
-from ufo_experience.summarize.log_prompt import Answer, wording
+from ufo_experience.summarize.model import Answer, wording
 from ufo_experience.trust.labels import readable, strange_in
 from ufo_experience.trust.risk import asks_first
 
