@@ -84,11 +84,8 @@ def speaks_of_secrets(text: str) -> bool:
 def _names_one_of(words: list[str], *sections: str) -> bool:
     """True when a word of these sections of `secrets.txt` is among some words, or within them put together."""
     spaced, joined = f" {' '.join(words)} ", "".join(words)
-    return any(
-        word in joined if inside else f" {word} " in spaced
-        for word, section, inside, _ in data().nouns
-        if section in sections
-    )
+    nouns = ((word, inside) for word, section, inside, _ in data().nouns if section in sections)
+    return any(word in joined if inside else f" {word} " in spaced for word, inside in nouns)
 
 
 def join_single_keys(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -220,10 +217,8 @@ def rewrite_parameters(step: Step, secret: bool, visit: Visit) -> dict[str, Json
             return value
         # `{P}{a}{s}` is `Pas`.
         plain_keys = _BRACED.sub(lambda run: _IN_BRACES.sub(lambda one: " " if one[1] else one[2], run[0]), value)
-        return "".join(
-            visit(piece, role) if is_text and piece.strip() and not is_placeholder(piece) else piece
-            for piece, is_text in _split(plain_keys)
-        )
+        pieces = ((piece, said and piece.strip() and not is_placeholder(piece)) for piece, said in _split(plain_keys))
+        return "".join(visit(piece, role) if said else piece for piece, said in pieces)
 
     return {visit(name, OTHER): rewrite(item, name, is_secret_name(name)) for name, item in step.parameters.items()}
 

@@ -97,7 +97,11 @@ def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport |
     """The sources `read_traces` would read at `path`, in its order; each is read by `read_source`."""
     if format != "auto" and format not in readers():
         raise UsageError(f"no trace format {format!r}; known: auto, {', '.join(readers())}")
-    return _guarded(walk(Path(path), report or ReadReport(), _is_log), Path(path), report)
+
+    def is_log(found: Found) -> bool:
+        return _reader_for(found, "auto") is not None
+
+    return _guarded(walk(Path(path), report or ReadReport(), is_log), Path(path), report)
 
 
 def read_source(found: Found, *, format: str = "auto", report: ReadReport | None) -> Iterator[Trajectory]:
@@ -167,7 +171,3 @@ def _reader_for(found: Found, format: str) -> TraceReader | None:
         return reader if found.given or reader.recognises(found) else None
     known = [readers()[found.format]] if found.format else readers().values()
     return next((reader for reader in known if reader.recognises(found)), None)
-
-
-def _is_log(found: Found) -> bool:
-    return _reader_for(found, "auto") is not None

@@ -78,7 +78,7 @@ class OSWorldReader(RowsReader):
         claims = [one.get("action") for one in rows if one.get("action") in _CLAIMS or one.get("done") is True]
         return {
             "evaluated_by": "agent" if claims else "none",
-            **judged_by_program(rewarded(score), score, known=score is not None),
+            **judged_by_program(score),
             "failure_reason": errors[-1] if errors else "the agent gave up" if "FAIL" in claims else None,
             "started_at": rows[0].get("action_timestamp"),
             "sources": row.get("sources", ()),
@@ -175,8 +175,7 @@ class AndroidWorldReader(_ScreensReader):
     def ending(self, row: Row) -> dict[str, Any]:
         verdict = row.first("task_actually_successful", "is_successful", "success")
         success = verdict if isinstance(verdict, bool) else rewarded(verdict)
-        complete = row.get("episode_terminated_early") is not True
-        return judged_by_program(success, known=success is not None) | {"complete": complete}
+        return {**judged_by_program(success), "complete": row.get("episode_terminated_early") is not True}
 
 
 class AgentNetReader(_ScreensReader):
@@ -227,7 +226,7 @@ class AgentLabReader(_ScreensReader):
         summary = row.row("summary_info")
         reward, tokens = (as_amount(summary.get(key)) for key in ("cum_reward", "stats.cum_input_tokens"))
         return {
-            **judged_by_program(rewarded(reward), reward, known=reward is not None),
+            **judged_by_program(reward),
             "failure_reason": summary.name("err_msg") or None,
             "tokens": int(tokens) if tokens else None,
             "agent": row.name("agent") or self.name,

@@ -69,7 +69,10 @@ class Draft:
             return
         self.application(application)
         arguments = self._parameters(short_object(parameters))
-        self._keep_secrets(arguments, secret or is_secret_name(f"{as_name(control)} {as_name(control_type)}"))
+        secret = secret or is_secret_name(f"{as_name(control)} {as_name(control_type)}")
+        for key, value in arguments.items():
+            if isinstance(value, str) and value and (is_secret_name(key) or (secret and key in _TYPED)):
+                self.sensitive[value[:KEEP]] = None
         name, role, place = self._text(as_name(control)), self._name(control_type), self._name(within) or ""
         target = Control(name=name, type=role, within=place)
         values = {
@@ -89,12 +92,9 @@ class Draft:
         }
         step = validate(Step, values, file=str(self.path), line=line)
         if mentioned and is_blind(step) and mentioned.name not in arguments.values():
-            named = {
-                "name": self._text(mentioned.name),
-                "type": self._name(english_role(mentioned.role)),
-                "named_by": mentioned.by,
-            }
-            step = step.model_copy(update={"target_control": target.model_copy(update=named)})
+            kind = self._name(english_role(mentioned.role))
+            named = Control(name=self._text(mentioned.name), type=kind, within=place, named_by=mentioned.by)
+            step = step.model_copy(update={"target_control": named})
         self.steps.append(step)
         self.views.append(in_view)
 
@@ -169,12 +169,6 @@ class Draft:
         if isinstance(value, list):
             return [self._parameters(item) for item in value]
         return self._text(value) if isinstance(value, str) else value
-
-    def _keep_secrets(self, arguments: dict[str, Any], secret: bool) -> None:
-        for key, value in arguments.items():
-            hidden = is_secret_name(key) or (secret and key in _TYPED)
-            if hidden and isinstance(value, str) and value:
-                self.sensitive[value[:KEEP]] = None
 
 
 class LogGaps(TypedDict, total=False):

@@ -293,9 +293,11 @@ def stated_ending(record: Row) -> dict[str, Any]:
     }
 
 
-def judged_by_program(verdict: bool | None, score: Any = None, *, known: bool = True) -> dict[str, Any]:
-    """What `Draft.finish` takes of an environment's verdict; nothing is judged where it is not `known`."""
-    return {"success": verdict, "evaluated_by": "evaluator", "judge": "program", "score": score} if known else {}
+def judged_by_program(reward: Any) -> dict[str, Any]:
+    """What `Draft.finish` takes of the reward, or the verdict, of an environment; nothing where there is none."""
+    verdict, score = (reward, None) if isinstance(reward, bool) else (rewarded(reward), reward)
+    told = {"success": verdict, "evaluated_by": "evaluator", "judge": "program", "score": score}
+    return {} if reward is None else told
 
 
 def rewarded(reward: Any) -> bool | None:
