@@ -14,12 +14,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError
-from ufo_experience.schema import Problem, Trajectory
+from ufo_experience.schema import Problem
 from ufo_experience.traces.calls import ACTION, Call, calls_in
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.lines import JsonLines, first_text, first_values, load_document, problem
+from ufo_experience.traces.lines import JsonLines, first_text, load_document, problem
 from ufo_experience.traces.rows import RowsReader, add_row, calls_of_row, judged_by_program, rewarded, steps_of_row
 from ufo_experience.traces.values import Row, as_amount, as_dict, as_name, as_text, parse_literal
 
@@ -34,10 +33,6 @@ _LEVELS = 6  # folders above a run in which the task files are looked for
 _REPR = re.compile(r"\s*\[(?P<role>[\w-]*)\]\s*(?P<name>.*?)->\s*(?P<op>\w+)(?::\s*(?P<value>.*))?", re.DOTALL)
 _LABELS = ("aria_label", "aria-label", "inner_text", "text", "placeholder", "title", "value", "name", "id")
 _NO_ACTION = frozenset("wait status answer unknown noop terminate done report_infeasible send_msg_to_user".split())
-_EXPORT = (
-    "AgentLab's summary of a run; its steps are in pickles, which can run code and are never opened: "
-    'export them as JSON, {"goal": …, "steps": [{"action": …, "axtree": …}], "summary_info": …}'
-)
 
 
 class OSWorldReader(RowsReader):
@@ -199,7 +194,7 @@ class AgentNetReader(_ScreensReader):
 class AgentLabReader(_ScreensReader):
     """AgentLab and BrowserGym as JSON: `{"goal", "steps": [{"action", "axtree"}], "summary_info": {"cum_reward"}}`.
 
-    An action names its element by a mark of that page's tree (`click('a51')`). A summary alone is refused (`_EXPORT`).
+    An action names its element by a mark of that page's tree (`click('a51')`).
     """
 
     name = "agentlab"
@@ -208,14 +203,6 @@ class AgentLabReader(_ScreensReader):
 
     def is_row(self, row: Row) -> bool:
         return "summary_info" in row and any("action" in step for step in row.rows("steps")[:3])
-
-    def recognises(self, found: Found) -> bool:
-        return super().recognises(found) or _is_summary(found.first)
-
-    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        if any(map(_is_summary, first_values(path))):
-            raise DataError(_EXPORT, file=str(path), code="E_EMPTY")
-        yield from super().read(path, report)
 
     def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
         for record in row.rows("steps"):
@@ -231,11 +218,6 @@ class AgentLabReader(_ScreensReader):
             "tokens": int(tokens) if tokens else None,
             "agent": row.name("agent") or self.name,
         }
-
-
-def _is_summary(value: Any) -> bool:
-    found = as_dict(value)
-    return "cum_reward" in found and "n_steps" in found and "steps" not in found
 
 
 def _marked(call: Call) -> Call:

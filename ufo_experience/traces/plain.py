@@ -1,17 +1,13 @@
 """Any agent's steps, as JSON or JSON lines. This is the format to write when no other reader fits.
 
-One session per object (a file may hold one, a list of them, or one per line):
+One session per object (a file may hold one, a list of them, or one per line), or one step per line, the lines of a
+session one after another:
 
-    {"task": "…", "application": "…", "success": true, "evaluated_by": "user",
-     "steps": [{"action": "click", "control": "Send", "parameters": {…}, "observation": "…", "result": "…"}]}
-
-or one step per line, the lines of a session one after another:
-
+    {"task": "…", "application": "…", "success": true, "steps": [{"action": "click", "control": "Send", …}, …]}
     {"session": "s1", "task": "…", "application": "…", "action": "click", "control": "Send", …}
 
-Two relatives are read here too: execution traces as UFO's memory article defines them (a bare list of rows, or
-`{"task", "execution_trace"}`, or its `TaskExperience`), and the sessions and follower plans of UFO's session document.
-A plan is what is to be replayed, not what happened: its steps say "not executed" and its outcome is unknown.
+Also execution traces as UFO's memory article defines them, and the sessions and follower plans of UFO's session
+document. A plan is what is to be replayed, not what happened: its steps say "not executed", its outcome is unknown.
 """
 
 from __future__ import annotations
@@ -51,6 +47,10 @@ _HINTS = {
     ".tar": "unpack it and give the folder",
     ".7z": "unpack it and give the folder",
 }
+_SUMMARY = (
+    "AgentLab's summary of a run; its steps are in pickles, which can run code and are never opened: "
+    'export them as JSON, {"goal": …, "steps": [{"action": …, "axtree": …}], "summary_info": …}'
+)
 _CLOUD_FLOW = (
     "the definition of a cloud flow of Power Automate: calls of connectors, nothing done on a screen; of a desktop "
     "flow copy the actions out of the designer and save them as .robin"
@@ -217,6 +217,8 @@ def unknown_message(found: Found) -> str:
         return f"{UNKNOWN}{damage}; the plain format is {_EXAMPLE}"
     if record.row("properties").row("definition").get("actions"):
         return f"{UNKNOWN}: {_CLOUD_FLOW}"
+    if record.keys() >= {"cum_reward", "n_steps"}:
+        return f"{UNKNOWN}: {_SUMMARY}"
     if lack := rows.lack_of(record):
         return f"{UNKNOWN}: {lack}"
     keys = ", ".join(list(map(str, record))[:12])[:200]

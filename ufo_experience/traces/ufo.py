@@ -67,7 +67,10 @@ def _told(log: UfoLog, session: UfoSession) -> Iterator[Trajectory]:
     for entries in rounds:
         goes_on = entries is not rounds[-1]
         request = followed or next((entry.request for entry in entries if entry.request), "")
-        subtasks = [one for one in _subtasks_of(entries) if one[0].subtask]
+        # The actor entries by sub-task: a host entry, another text, index or application starts a new one.
+        told = [entry for entry in entries if entry.role != "error"]
+        groups = groupby(told, lambda one: one.role == "app" and (one.subtask, one.subtask_index, one.application))
+        subtasks = [list(group) for key, group in groups if key and key[0]]
         alone = len(subtasks) == 1 and len(rounds) == 1
         first, *others = (_plain(text) for text in (request, *(one[0].subtask for one in subtasks)))
         says_all = others == [first]  # the one sub-task of a round is its request: the whole tells of it
@@ -123,13 +126,6 @@ def _followed_task(session: UfoSession) -> str:
     asked = session.evaluation.request if session.evaluation else ""
     known = any(asked in (entry.request, entry.subtask) for entry in session.entries)
     return "" if not asked or asked.startswith("[") or known or len(session.rounds()) < 2 else asked
-
-
-def _subtasks_of(entries: list[LogEntry]) -> list[list[LogEntry]]:
-    """The actor entries of one round by sub-task: a host entry, another text, index or application starts a new one."""
-    told = [entry for entry in entries if entry.role != "error"]
-    groups = groupby(told, lambda one: (one.subtask, one.subtask_index, one.application) if one.role == "app" else None)
-    return [list(group) for key, group in groups if key]
 
 
 def _plain(text: str | None) -> str:
