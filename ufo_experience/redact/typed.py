@@ -93,21 +93,21 @@ def join_single_keys(steps: Sequence[Step]) -> tuple[Step, ...]:
 
     No rule would see a password in its single letters. Clicked digits are joined where the run speaks of a code.
     """
-    said = any(speaks_of_secrets(f"{step.target_control.within} {step.observation[:200]}") for step in steps)
+    pads = any(speaks_of_secrets(f"{step.target_control.within} {step.observation[:200]}") for step in steps)
+
+    def run_of(step: Step) -> tuple[str, str, str | None] | None:
+        """What steps share that are typed as one text; None for a step that types no single character."""
+        control = step.target_control
+        if pads and does(step.action_type, "click") and re.fullmatch(r"\d(?: ?[A-Z]{3,4})?", control.name.strip()):
+            return _PAD
+        return (step.action_type, control.name, control.type) if step.ok and _single_key(step) is not None else None
+
     joined: list[Step] = []
-    for key, run in groupby(steps, key=lambda step: _run_of(step, pads=said)):
+    for key, run in groupby(steps, key=run_of):
         group = list(run)
         least = _SINGLE_KEYS if key and is_press(key[0]) else _SINGLE_KEYS + 1 if key == _PAD else 2
         joined += [_join(group)] if key is not None and len(group) >= least else group
     return tuple(joined)
-
-
-def _run_of(step: Step, *, pads: bool) -> tuple[str, str, str | None] | None:
-    """What steps share that are typed as one text; None for a step that types no single character."""
-    control = step.target_control
-    if pads and does(step.action_type, "click") and re.fullmatch(r"\d(?: ?[A-Z]{3,4})?", control.name.strip()):
-        return _PAD
-    return (step.action_type, control.name, control.type) if step.ok and _single_key(step) is not None else None
 
 
 def _single_key(step: Step) -> str | None:

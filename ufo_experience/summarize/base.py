@@ -21,6 +21,7 @@ _PATH_STEPS = 10
 # Arguments that say where on one screen a control stood; `ref` and its like are the marks of one look at a page.
 _PLACES = frozenset("x y coordinate coordinates position point index element_index".split())
 _MARKS = frozenset("ref element_ref target bid".split())
+_ENVIRONMENTS = {".exe": "windows", "linux": "linux", "mobile": "android", "android": "android", "http": "web"}
 _MARK = re.compile(r"[a-z]{0,2}\d{1,6}")
 
 
@@ -79,15 +80,13 @@ def experience_id(trajectory: Trajectory) -> str:
     return content_id([trajectory.session, trajectory.request, trajectory.subtask, steps, trajectory.outcome.success])
 
 
-def _numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
+def _numbered(steps: Sequence[Step]) -> Iterator[Step]:
     """The steps, numbered from 1; what one says of another's number goes along."""
-    numbered = []
     for number, step in enumerate(steps, start=1):
         seen = step.seen
         if seen:
             seen = seen.model_copy(update={"after": sum(one.step_number <= seen.after for one in steps)})
-        numbered.append(step.model_copy(update={"step_number": number, "seen": seen}))
-    return tuple(numbered)
+        yield step.model_copy(update={"step_number": number, "seen": seen})
 
 
 def build_experience(trajectory: Trajectory, summary: Summary) -> Experience:
@@ -97,28 +96,23 @@ def build_experience(trajectory: Trajectory, summary: Summary) -> Experience:
     against the schema once more. A success that does not say what was asked, what was done or to what stays
     `observed`, whoever judged it.
     """
-    steps = _numbered(tuple(map(_portable, summary.steps)))
+    steps = tuple(map(_portable, _numbered(summary.steps)))
     # where most of the steps happened; the first one among equals
     counts = Counter(step.application for step in steps if step.application) or Counter(trajectory.applications[:1])
     application = counts.most_common(1)[0][0] if counts else None
     way = [f"{step.action_type}({step.target_control.name})" for step in steps[:_PATH_STEPS]]
     action = schema.Action(
         strategy=clip(" > ".join([*way, "…"] if len(steps) > _PATH_STEPS else way)),
-        skill=application or trajectory.agent or "",
-        steps=steps,
-        plan=trajectory.plan,
-        tips=_lines(summary.tips),
-        cut=tuple(_cut(trajectory, summary)),
-    )
+        skill=application or trajectory.agent or "", steps=steps,
+        plan=trajectory.plan, tips=_lines(summary.tips), cut=tuple(_cut(trajectory, summary)),
+    )  # fmt: skip
+    names = " ".join([*trajectory.applications, trajectory.agent or ""]).casefold()
     scope = "whole request" if trajectory.subtask is None else "sub-task"
     state = schema.State(
-        task=clip(summary.intent),
-        request=trajectory.task,
-        wordings=summary.wordings,
-        application=application,
-        env=trajectory.env or _guess_env(trajectory),
+        task=clip(summary.intent), request=trajectory.task, wordings=summary.wordings, application=application,
+        env=trajectory.env or next((env for clue, env in _ENVIRONMENTS.items() if clue in names), None),
         tags=tuple(dict.fromkeys([scope, *trajectory.applications]))[: schema.MAX_TAGS],
-    )
+    )  # fmt: skip
     reason = summary.failure_reason or trajectory.outcome.failure_reason
     outcome = trajectory.outcome.model_copy(update={"failure_reason": clip(reason) if reason else None})
     slots = _slots(trajectory, summary, (state, action, outcome))
@@ -158,12 +152,6 @@ def _cut(trajectory: Trajectory, summary: Summary) -> Iterator[schema.Cut]:
             yield schema.Cut(after=after, action=step.action_type, control=step.target_control.name, why=why)
 
 
-def _guess_env(trajectory: Trajectory) -> str | None:
-    names = " ".join([*trajectory.applications, trajectory.agent or ""]).casefold()
-    clues = {".exe": "windows", "linux": "linux", "mobile": "android", "android": "android", "http": "web"}
-    return next((env for clue, env in clues.items() if clue in names), None)
-
-
 def _provenance(trajectory: Trajectory, summary: Summary) -> schema.Provenance:
     blind = sum(map(is_blind, summary.steps))
     flags = {
@@ -175,13 +163,9 @@ def _provenance(trajectory: Trajectory, summary: Summary) -> schema.Provenance:
     return schema.Provenance(
         source=source_of(trajectory) or "",
         content_hash=content_hash(trajectory.model_dump(mode="json", exclude={"source_files", "problems"})),
-        format=trajectory.format,
-        agent=trajectory.agent,
-        origin="log",
-        session=trajectory.session,
-        summarizer=summary.by,
-        notes=_lines([*(flag for flag, is_set in flags.items() if is_set), *summary.notes]),
-    )
+        format=trajectory.format, agent=trajectory.agent, origin="log", session=trajectory.session,
+        summarizer=summary.by, notes=_lines([*(flag for flag, is_set in flags.items() if is_set), *summary.notes]),
+    )  # fmt: skip
 
 
 def source_of(trajectory: Trajectory) -> str | None:

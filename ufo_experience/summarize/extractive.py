@@ -40,16 +40,12 @@ def extract(trajectory: Trajectory) -> Summary:
     reason = (trajectory.outcome.failure_reason or [_UNKNOWN_REASON, *errors][-1]) if failed else None
     dropped = len(trajectory.steps) - len(steps)
     return Summary(
-        by=ExtractiveSummarizer.name,
-        intent=Request.parse(trajectory.task).template.strip() or "unnamed task",
-        steps=steps,
-        tips=(*trajectory.tips, *_tips(trajectory.steps, reason)),
+        by=ExtractiveSummarizer.name, intent=Request.parse(trajectory.task).template.strip() or "unnamed task",
+        steps=steps, tips=(*trajectory.tips, *_tips(trajectory.steps, reason)),
         preconditions=tuple(_preconditions(trajectory, steps)),
         avoid_when=(reason,) if reason else tuple(_missing_controls(trajectory.steps)),
-        failure_reason=reason,
-        notes=(f"steps:dropped:{dropped}",) if dropped else (),
-        detours=detours,
-    )
+        failure_reason=reason, notes=(f"steps:dropped:{dropped}",) if dropped else (), detours=detours,
+    )  # fmt: skip
 
 
 def _tips(steps: Sequence[Step], reason: str | None) -> list[str]:

@@ -94,23 +94,20 @@ def _task_of(one: Experience) -> str:
 
 def _told(number: int, one: Experience) -> dict[str, Any]:
     """A run as a model sees it: no values, no names of items, and no text of the log that is not plain."""
-    reason = one.outcome.failure_reason or ""
+    reason, steps = one.outcome.failure_reason or "", []
+    for step in one.action.steps[:_STEPS]:  # `click "Save" (failed)`; a control whose name is not shown by its type
+        control = step.target_control
+        shown = control.name and readable(control)
+        name = json.dumps(control.name, ensure_ascii=False) if shown else control.type
+        steps.append(" ".join(filter(None, (step.action_type, name, "" if step.ok else "(failed)"))))
     said = {
         "number": number,
         "task": redact_text(Request.parse(one.state.task).template),
         "outcome": "failed" if one.is_negative else "worked",
         "reason": redact_text(reason) if reason and strange_in(reason) is None else None,
-        "steps": list(map(_line, one.action.steps[:_STEPS])),
+        "steps": steps,
     }
     return {name: value for name, value in said.items() if value}
-
-
-def _line(step: Step) -> str:
-    """`click "Save" (failed)`; a control whose name is not shown by its type."""
-    control = step.target_control
-    shown = control.name and readable(control)
-    name = json.dumps(control.name, ensure_ascii=False) if shown else control.type
-    return " ".join(filter(None, (step.action_type, name, "" if step.ok else "(failed)")))
 
 
 def _checked(said: _Said, runs: Sequence[Experience], model: str) -> Lesson | None:
@@ -128,12 +125,8 @@ def _checked(said: _Said, runs: Sequence[Experience], model: str) -> Lesson | No
     application, ids = shown[0].state.application or "", tuple(sorted(one.id for one in shown))
     return Lesson(
         id=PREFIX + content_id([application_key(application), text.casefold()])[:8],
-        application=application,
-        text=text,
-        ids=ids,
-        model=model,
-        created_at=datetime.now(timezone.utc),
-    )
+        application=application, text=text, ids=ids, model=model, created_at=datetime.now(timezone.utc),
+    )  # fmt: skip
 
 
 def _names(one: Experience) -> set[str]:

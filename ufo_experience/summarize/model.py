@@ -178,16 +178,12 @@ def _checked(reply: Reply, trajectory: Trajectory, own: Summary) -> Summary:
     }
     return replace(
         own,
-        intent=intent if agrees else own.intent,
-        wordings=wordings,
-        steps=steps,
-        tips=tips,
-        preconditions=_sentences(reply.preconditions),
-        avoid_when=_sentences(reply.avoid_when),
+        intent=intent if agrees else own.intent, wordings=wordings, steps=steps, tips=tips,
+        preconditions=_sentences(reply.preconditions), avoid_when=_sentences(reply.avoid_when),
         failure_reason=own.failure_reason and (_sentence(reply.failure_reason or "") or own.failure_reason),
         meanings=tuple((slot, one) for slot, one in meanings if one and len(one) <= _MEANING_LENGTH),
         notes=tuple(note for note, holds in notes.items() if holds),
-    )
+    )  # fmt: skip
 
 
 def _kept_steps(numbers: list[int], trajectory: Trajectory) -> tuple[Step, ...]:

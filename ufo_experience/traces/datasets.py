@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.schema import Problem
-from ufo_experience.traces.calls import ACTION, Call, calls_in
+from ufo_experience.traces.calls import ACTION, calls_in
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, load_document, problem
@@ -206,7 +206,13 @@ class AgentLabReader(_ScreensReader):
 
     def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
         for record in row.rows("steps"):
-            calls = [_marked(call) for call in calls_in(record.get("action"))]
+            calls = calls_in(record.get("action"))
+            for call in calls:  # the mark of an element: `fill('a5', …)` and `press('a5', key)` have it elsewhere
+                given = call.arguments
+                if call.name == "press" and isinstance(given.get("presses"), str):
+                    call.arguments = {"ref": given["keys"], "keys": given["presses"]}
+                elif "target" in given:
+                    given["ref"] = given.pop("target")
             yield calls, record.name("reasoning", "think"), record
 
     def ending(self, row: Row) -> dict[str, Any]:
@@ -218,16 +224,6 @@ class AgentLabReader(_ScreensReader):
             "tokens": int(tokens) if tokens else None,
             "agent": row.name("agent") or self.name,
         }
-
-
-def _marked(call: Call) -> Call:
-    """The call with the mark of its element under `ref`: `fill('a5', …)` and `press('a5', key)` have it elsewhere."""
-    given = dict(call.arguments)
-    if call.name == "press" and isinstance(given.get("presses"), str):
-        given = {"ref": given["keys"], "keys": given["presses"]}
-    elif "target" in given:
-        given["ref"] = given.pop("target")
-    return Call(call.name, given, call.comment)
 
 
 class Mind2WebReader(RowsReader):

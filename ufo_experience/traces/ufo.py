@@ -103,20 +103,14 @@ def _tell(
     views = (session.views[entry.step].plan for entry in entries if entry.step in session.views)
     plans = chain((entry.plan for entry in entries), views)
     return draft.finish(
-        success=success,
-        evaluated_by="evaluator" if judged else "agent" if claimed else "none",
-        judge=judged.judge if judged else None,
-        failure_reason=reason,
+        success=success, evaluated_by="evaluator" if judged else "agent" if claimed else "none",
+        judge=judged.judge if judged else None, failure_reason=reason,
         score=judged.score if judged and success is not None else None,
-        **_spent(entries),
-        plan=next(filter(None, plans), ()),
-        agent=agent,
-        env=_SYSTEMS.get(agent, "windows"),
+        **_spent(entries), plan=next(filter(None, plans), ()), agent=agent, env=_SYSTEMS.get(agent, "windows"),
         started_at=draft.name if in_folder else None,
         sources=[log.path.with_name(EVALUATION)] if evaluation and not session.entries[-1].verdict else [],
-        complete=goes_on or session.complete,
-        problems=_problems_of(log, session),
-    )
+        complete=goes_on or session.complete, problems=_problems_of(log, session),
+    )  # fmt: skip
 
 
 def _followed_task(session: UfoSession) -> str:
