@@ -15,20 +15,11 @@ from typing import Any, Literal, TypeVar
 
 from ufo_experience import schema
 from ufo_experience.actions import is_typing
+from ufo_experience.redact import typed as fields
 from ufo_experience.redact.secrets import find_secrets
-from ufo_experience.redact.slot_types import FIXED, describe
 from ufo_experience.redact.text import PLACEHOLDER, one_sentence, readable, scrub, without_shapes
 from ufo_experience.redact.text import SECRET as HIDDEN
-from ufo_experience.redact.typed import (
-    OTHER,
-    SECRET,
-    TYPED,
-    is_login_name,
-    is_secret_name,
-    join_single_keys,
-    rewrite_parameters,
-    secret_fields,
-)
+from ufo_experience.redact.typed import FIXED, OTHER, SECRET, TYPED, is_secret_name, rewrite_parameters
 from ufo_experience.redact.values import Values
 from ufo_experience.schema import MAX_NAME, MAX_TEXT, Experience, Model, Problem, Step, Trajectory, clip
 
@@ -68,7 +59,7 @@ def redact(trajectory: Trajectory, key: bytes | None = None) -> Trajectory:
     cut before any work is done, and says so in `problems`. Idempotent: what was redacted is returned as it is.
     """
     trajectory = shortened(trajectory)
-    steps = join_single_keys(trajectory.steps)
+    steps = fields.join_single_keys(trajectory.steps)
     trajectory = trajectory.model_copy(update={"steps": steps})
     cleaner = Cleaner(trajectory, steps, trajectory.slots, (trajectory.task, trajectory.request), trajectory.sensitive)
     clean = rewrite(trajectory, cleaner.visit, cleaner.hidden)
@@ -128,7 +119,7 @@ def _brief(steps: tuple[Step, ...], observations: KeepObservations) -> tuple[Ste
 def _clean_record(experience: Experience) -> Experience:
     """Without secrets and typed text; a clean record is returned itself."""
     state, action = experience.state, experience.action
-    steps = join_single_keys(action.steps[: schema.LONGEST_RUN])
+    steps = fields.join_single_keys(action.steps[: schema.LONGEST_RUN])
     told = (_collected(partial(rewrite_json, part)) for part in (state.signals, action.parameters))
     named = [text for part in told for text, role in part if role == SECRET]
     cleaner = Cleaner(experience, steps, experience.slots, (state.request or state.task,), named)
@@ -155,7 +146,7 @@ class Cleaner:
     def __init__(
         self, whole: Model, steps: Sequence[Step], slots: dict[str, str], asked: Sequence[str], sensitive: Sequence[str]
     ) -> None:
-        self._steps, self.hidden = steps, secret_fields(steps)
+        self._steps, self.hidden = steps, fields.secret_fields(steps)
         found = _collected(partial(rewrite, whole))
         texts = list(dict.fromkeys(text for text, role in found if text and role != PATH))
         self._values = Values(slots, texts)
@@ -184,9 +175,9 @@ class Cleaner:
         """What was typed, and which of it may be a constant: neither a login nor what follows one."""
         after_login = False
         for step, hidden, of_step in zip(self._steps, self.hidden, pieces, strict=True):
-            login = is_login_name(step.target_control.name)
+            login = fields.is_login_name(step.target_control.name)
             for text in (text for text, role in of_step if role == TYPED):
-                slot = self._values.add(text, describe(readable(text.strip()), asked), secret=False).strip("{}")
+                slot = self._values.add(text, fields.describe(readable(text.strip()), asked), secret=False).strip("{}")
                 if slot.startswith("input:") and not (hidden or after_login or login):
                     self._typed.setdefault(slot, text.strip())
             after_login = is_typing(step.action_type) and login

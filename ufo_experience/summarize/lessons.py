@@ -1,8 +1,5 @@
 """Lessons: what a model sees in the successes and failures of an application; at most five sentences, shown as tips.
 
-    for lesson in memory.learn_lessons("Mail"):
-        print(lesson.id, lesson.text, lesson.ids)
-
 The model only words them. A lesson is kept (`store.lessons`) if the records it names bear it out; it holds no value,
 no address and no command.
 """
@@ -44,11 +41,7 @@ class _Reply(Answer):
 
 
 def model_of(settings: Settings) -> str:
-    """The chat model that somebody configured for this store; a key alone configures none.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The chat model that somebody configured for this store, else `UsageError`; a key alone configures none."""
     from ufo_experience.service import DEFAULT_CHAT
 
     for spec in (settings.summarizer, settings.judge):

@@ -1,10 +1,8 @@
 """The summarizer that asks a model for the wording. Steps stay those of the log; a faulty answer is not used.
 
 The model gets wording (`prompts/*.yaml`) and the log of the run as data between markers, and answers a strict schema.
-
 Whatever goes wrong with one item (refusal, content filter, invalid or cut answer, a control that is not in the log,
-the service itself), its extractive summary is used instead and `provenance.notes` says
-`summary:extractive:<reason>`.
+the service itself), its extractive summary is used and `provenance.notes` says `summary:extractive:<reason>`.
 """
 
 from __future__ import annotations
@@ -150,11 +148,7 @@ def _clean(value: Any) -> Any:
 
 
 def _checked(reply: Reply, trajectory: Trajectory, own: Summary) -> Summary:
-    """The words of an answer on the steps of the log; `own` is what the log says by itself.
-
-    Raises:
-        UnusableReply: a step that is not in the log, a control that is not, no steps left, or no intent.
-    """
+    """The words of an answer on the steps of the log; `own` is what the log says by itself. Raises `UnusableReply`."""
     chosen = _kept_steps(reply.steps, trajectory)
     steps = tuple(step for step in chosen if step.step_number not in own.detours) or chosen
     _check_controls(reply, trajectory)
@@ -250,11 +244,7 @@ def _plain(text: str) -> str:
 
 
 class OpenAISummarizer(Summarizer):
-    """Asks `model` through Chat Completions with a strict schema. At most two answers per trajectory.
-
-    Raises:
-        ServiceError: no key is set (`E_NO_KEY`), which no summary could mend.
-    """
+    """Asks `model`, at most twice per trajectory. Raises `ServiceError` (`E_NO_KEY`) where no key is set."""
 
     def __init__(
         self, model: str = DEFAULT_CHAT, *, service: Service | None = None, input_tokens: int = INPUT_TOKENS

@@ -61,10 +61,7 @@ class BrowserUseReader(RowsReader):
 
 
 def steps_of(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The steps of one item of the history, as `Draft.step` takes them.
-
-    The model's state is nested in older releases, and beside the actions in newer ones.
-    """
+    """The steps of one item of the history; the model's state is beside its actions since newer releases."""
     item = Row(given)
     output, state = item.row("model_output"), item.row("state")
     results, elements = item.rows("result"), state.rows("interacted_element")
