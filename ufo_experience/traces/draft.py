@@ -106,6 +106,7 @@ class Draft:
     ) -> Trajectory:  # fmt: skip
         """Close the trajectory with its outcome. A run whose task is unknown gets a request that says so."""
         share, noted = as_amount(score), [*problems]
+        costs = [step.cost for step in self.steps if step.cost is not None]
         if self.left_out:
             told = f"the run has {schema.LONGEST_RUN + self.left_out} steps: the first {schema.LONGEST_RUN} are kept"
             noted.append(problem(self.path, schema.SHORTENED, told))
@@ -113,7 +114,7 @@ class Draft:
             "success": success,
             "score": share if share is not None and share <= 1 else None,
             "latency_ms": as_amount(latency_ms),
-            "cost": as_amount(cost),
+            "cost": as_amount(sum(costs) if cost is None and costs else cost),
             "tokens": tokens if tokens is not None and tokens >= 0 else None,
             "failure_reason": self._text(failure_reason) or None,
             "evaluated_by": evaluated_by,
@@ -144,11 +145,6 @@ class Draft:
             "truncated": self.cut or self.left_out > 0,
         }
         return validate(Trajectory, values, file=str(self.path))
-
-    def summed_cost(self) -> float | None:
-        """What its steps cost together; None where none says."""
-        costs = [step.cost for step in self.steps if step.cost is not None]
-        return sum(costs) if costs else None
 
     def _text(self, value: Any, limit: int = schema.MAX_TEXT) -> str:
         text = as_text(value)

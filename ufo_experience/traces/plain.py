@@ -88,7 +88,7 @@ class GenericReader(rows.RowsReader):
         steps = [(row["rows"][0][0], one) for one in head.listed(*rows.STEPS)] if whole else row["rows"]
         problems = _add_steps(draft, steps, head.first(*rows.APPLICATION), rows.is_item)
         outcome = rows.stated_outcome(last if last.has(*rows.SUCCESS, "reward") else head)
-        alone = {} if whole else {"cost": draft.summed_cost(), "tokens": None, "latency_ms": None}
+        alone = {} if whole else dict.fromkeys(("cost", "tokens", "latency_ms"))
         return {**rows.stated_ending(head), **outcome, **alone, "problems": problems}
 
 
@@ -153,10 +153,9 @@ class ExecutionTraceReader(_Document):
         unread = _add_steps(draft, [(None, one) for one in steps], row.get("application"), rows.is_step)
         first = next(filter(rows.is_step, as_dicts(steps)), Row())
         draft.request = draft.request or first.name(*self.tasks)
-        ending, cost = rows.stated_ending(row), row.amount("cost")
+        ending = rows.stated_ending(row)
         return {
             **ending,
-            "cost": cost if cost is not None else draft.summed_cost(),
             "agent": first.get("agent"),
             "started_at": row.get("start_time") or ending["started_at"] or first.get("timestamp"),
             "problems": unread,

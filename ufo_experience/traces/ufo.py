@@ -69,8 +69,8 @@ def _told(log: UfoLog, session: UfoSession) -> Iterator[Trajectory]:
         request = followed or next((entry.request for entry in entries if entry.request), "")
         # The actor entries by sub-task: a host entry, another text, index or application starts a new one.
         told = [entry for entry in entries if entry.role != "error"]
-        groups = groupby(told, lambda one: one.role == "app" and (one.subtask, one.subtask_index, one.application))
-        subtasks = [list(group) for key, group in groups if key and key[0]]
+        groups = groupby(told, lambda one: (one.role, one.subtask, one.subtask_index, one.application))
+        subtasks = [list(group) for (role, subtask, *_), group in groups if role == "app" and subtask]
         alone = len(subtasks) == 1 and len(rounds) == 1
         first, *others = (_plain(text) for text in (request, *(one[0].subtask for one in subtasks)))
         says_all = others == [first]  # the one sub-task of a round is its request: the whole tells of it

@@ -106,10 +106,10 @@ def read_entry(line: int, record: Row) -> LogEntry:
     if release == "v3":
         _add_v3(entry, record)
     elif release == "gui360":  # `run` groups the rows of one execution; FINISH ends a sub-task only
-        status = _status(step := record.row("step")) or None
+        status = _status(told := record.row("step")) or None
         entry.agent, entry.verdict = "AppAgent", record.row("evaluation") or None
         entry.status = {"FINISH": "CONTINUE", "OVERALL_FINISH": "FINISH"}.get(status or "", status)
-        entry.actions = _actions([step.row("action")])
+        entry.actions = _actions([told.row("action")])
     else:
         _add_pascal(entry, record)
     return entry
