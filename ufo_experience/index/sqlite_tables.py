@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import Any
 
 from ufo_experience.index.base import RAREST, Filter, Row, application_of, env_of, text_key
@@ -13,7 +12,6 @@ from ufo_experience.schema import Trust
 from ufo_experience.store.catalog import note, noted
 
 PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
-MATCHES = 1_000  # rows that are looked at for single words; more common ones are looked up in pairs; not measured
 TABLES = ("trusted", "held")  # of words: what is not trusted is looked for, and counts in no weight
 _WORDS = """
     CREATE VIRTUAL TABLE {} USING fts5 (raw, masked,
@@ -45,6 +43,7 @@ SCHEMA = (
     "DROP TABLE IF EXISTS vector",
     "DROP TABLE IF EXISTS kept",
     "DELETE FROM meta WHERE name IN ('sequence', 'epoch', 'embedder', 'to erase') OR name LIKE 'embedded by %'",
+    "INSERT INTO meta VALUES ('epoch', random())",  # of no other file: what is in memory is of one epoch
     "CREATE TABLE vector (text_key TEXT, embedder TEXT, data BLOB, PRIMARY KEY (text_key, embedder))",
     "CREATE TABLE kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID",
 )
@@ -55,27 +54,10 @@ NEAREST = """
 
 
 def match_of(column: str, counts: Mapping[str, int]) -> str:
-    """What FTS5 is asked for: the rarest words, and pairs of the next ones, which are too common by themselves."""
+    """What FTS5 is asked for: the rarest words."""
     rarest = sorted((word for word, count in counts.items() if count), key=lambda word: (counts[word], word))[:RAREST]
-    alone: list[str] = []
-    common: list[str] = []
-    matches = 0
-    for word in rarest:
-        matches += counts[word]
-        (alone if matches <= MATCHES else common).append('"' + word.replace('"', '""') + '"')
-    pairs = [f"({one} AND {other})" for one, other in combinations(common, 2)] or common
-    either = " OR ".join([*alone, *pairs])
+    either = " OR ".join('"' + word.replace('"', '""') + '"' for word in rarest)
     return f"{{{column}}} : ({either})" if either else ""
-
-
-def _is_trusted(trust: Trust, imported: bool) -> bool:
-    """True for what may be shown by default: own records from verified on, imported ones when approved."""
-    return trust.rank >= (Trust.APPROVED if imported else Trust.VERIFIED).rank
-
-
-def asks_for_trusted(filter: Filter) -> bool:
-    """True for a filter that lets nothing pass but what may be shown by default."""
-    return _is_trusted(filter.min_trust, False) and _is_trusted(filter.min_trust_imported or filter.min_trust, True)
 
 
 def sql_where(filter: Filter) -> tuple[str, list[Any]]:
@@ -97,16 +79,14 @@ def sql_where(filter: Filter) -> tuple[str, list[Any]]:
 
 
 def follow(db: sqlite3.Connection, taken: int, rows: Sequence[tuple[int, int, Row]], marks: Mapping[str, int]) -> None:
-    """Write what came after a change: rows that went, rows (number, change, row) that are new with their words, each
-    with the next number in sequence, and up to where that is.
-    """
+    """Write what came after a change: rows (number, change, row) with their words, up to where it is."""
     _drop_dead(db, taken)
     sequence = noted(db, "sequence") or 0
     for number, change, row in rows:
         sequence += 1
         _drop(db, number)
         texts = [(one.words, one.masked_words) for one in (row.request, *row.wordings)][:PLACES]
-        trusted = _is_trusted(row.trust, row.imported)
+        trusted = row.trust.rank >= (Trust.APPROVED if row.imported else Trust.VERIFIED).rank  # shown by default
         db.executemany(
             f"INSERT INTO {TABLES[not trusted]} (rowid, raw, masked) VALUES (?, ?, ?)",
             [(number * PLACES + place, " ".join(raw), " ".join(masked)) for place, (raw, masked) in enumerate(texts)],

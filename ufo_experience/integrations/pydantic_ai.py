@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ufo_experience.errors import needs_extra
-from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.integrations.watched import Check, Watched
+from ufo_experience.integrations.recorder import Check, Recorder, Watched
 
 with needs_extra("pydantic-ai"):
     from pydantic_ai import RunContext
@@ -20,11 +19,7 @@ class ExperienceCapability(AbstractCapability[Any]):
         self._run = Watched(recorder, application, check)
 
     def get_instructions(self) -> Any:
-
-        def block(ctx: RunContext[Any]) -> str:
-            return self._run.block
-
-        return block
+        return lambda ctx: self._run.block
 
     async def before_run(self, ctx: RunContext[Any]) -> None:
         await self._run.abegin(ctx.prompt if isinstance(ctx.prompt, str) else "")

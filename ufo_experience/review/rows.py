@@ -19,12 +19,6 @@ from ufo_experience.trust.labels import STRANGE
 from ufo_experience.trust.policy import TrustPolicy
 from ufo_experience.trust.risk import risks
 
-TRUST_WORDS = {
-    "quarantined": "set aside, or from elsewhere; shown to nobody",
-    "observed": "nobody has judged how it ended; shown to nobody",
-    "verified": "somebody has judged how it ended",
-    "approved": "signed off by a person",
-}
 # Why a record waits for a person: no agent is shown it, but for the last, which agents are shown with its warning.
 UNJUDGED = "nobody has said that it worked: no agent is shown it"
 IMPORTED = "it came from elsewhere: no agent is shown it"
@@ -59,7 +53,6 @@ class Row:
 
     @cached_property
     def text(self) -> str:
-        """What is searched for words."""
         return f"{self.one.id} {searched(self.one)} {' '.join(self.one.state.wordings).casefold()}"
 
     @property
@@ -104,7 +97,7 @@ _IS: dict[str, dict[str, Any]] = {
 }
 _KEYS = {  # of a search line, with what each takes
     "is": tuple(_IS),
-    "trust": tuple(TRUST_WORDS),
+    "trust": tuple(level.value for level in Trust),
     "sort": tuple(SORTS),
     "since": ("7",),
     "app": ("A NAME",),
@@ -115,9 +108,7 @@ _PIECE = re.compile(r'[^\s":]*:"[^"]*"|\S+')
 
 @dataclass(frozen=True)
 class Search:
-    """What the list is narrowed down to, as it is typed: `report app:Word is:waiting since:7 sort:oldest`. Other words
-    are searched for. `wrong` says what is the matter with a key that has no such value.
-    """
+    """What the list is narrowed down to, as it is typed, and what is `wrong` with it; other words are searched for."""
 
     words: str = ""
     where: RecordFilter = field(default_factory=RecordFilter)
@@ -168,7 +159,6 @@ class Rows:
             return list(self._rows.values())
 
     def get(self, id: str) -> Row | None:
-        """The row of a record; None where it is not there any more."""
         self.all()
         return self._rows.get(id)
 
