@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -61,18 +61,16 @@ FORMATS: tuple[str, ...] = tuple(reader.name for reader in _OWN)
 @lru_cache(maxsize=1)
 def readers() -> dict[str, TraceReader]:
     """All readers by name, those of other packages first. Raises `UsageError` where one of them is no reader."""
-    others = {entry.name: _load(entry) for entry in entry_points(group="ufo_experience.traces")}
+    others: dict[str, TraceReader] = {}
+    for entry in entry_points(group="ufo_experience.traces"):
+        named = f"the reader {entry.name!r} of an installed package"
+        try:
+            others[entry.name] = entry.load()()
+        except (ImportError, AttributeError, TypeError) as error:
+            raise UsageError(f"{named} cannot be used: {error}") from error
+        if not all(callable(getattr(others[entry.name], method, None)) for method in ("recognises", "read")):
+            raise UsageError(f"{named} has no `recognises` and `read`")
     return {**others, **{one.name: one() for one in _OWN if one.name not in others}}
-
-
-def _load(entry: EntryPoint) -> TraceReader:
-    try:
-        reader: TraceReader = entry.load()()
-    except (ImportError, AttributeError, TypeError) as error:
-        raise UsageError(f"the reader {entry.name!r} of an installed package cannot be used: {error}") from error
-    if not (callable(getattr(reader, "recognises", None)) and callable(getattr(reader, "read", None))):
-        raise UsageError(f"the reader {entry.name!r} of an installed package has no `recognises` and `read`")
-    return reader
 
 
 def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | None = None) -> Iterator[Trajectory]:

@@ -98,8 +98,7 @@ def run_of(
     draft = Draft(Path(FORMAT), format=FORMAT, session=session, request=task)
     draft.application(application)
     unknown: dict[str, None] = {}
-    given_steps = _sequence(steps)
-    draft.left_out = max(0, len(given_steps) - LONGEST_RUN)
+    draft.left_out = max(0, len(given_steps := _sequence(steps)) - LONGEST_RUN)
     for place, given in enumerate(given_steps[:LONGEST_RUN]):
         row = given.model_dump(mode="json", exclude_defaults=True) if isinstance(given, Step) else given
         if not isinstance(row, Mapping) or not is_step(Row(row)):

@@ -72,8 +72,8 @@ def _told(log: UfoLog, session: UfoSession) -> Iterator[Trajectory]:
         groups = groupby(told, lambda one: (one.role, one.subtask, one.subtask_index, one.application))
         subtasks = [list(group) for (role, subtask, *_), group in groups if role == "app" and subtask]
         alone = len(subtasks) == 1 and len(rounds) == 1
-        first, *others = (_plain(text) for text in (request, *(one[0].subtask for one in subtasks)))
-        says_all = others == [first]  # the one sub-task of a round is its request: the whole tells of it
+        texts = [(text or "").casefold().split() for text in (request, *(one[0].subtask for one in subtasks))]
+        says_all = texts[1:] == texts[:1]  # the one sub-task of a round is its request: the whole tells of it
         for one in [] if followed or says_all else subtasks:
             more = goes_on or one is not subtasks[-1]
             yield _tell(log, session, one, request, subtask=one[0].subtask, alone=alone, goes_on=more)
@@ -120,10 +120,6 @@ def _followed_task(session: UfoSession) -> str:
     asked = session.evaluation.request if session.evaluation else ""
     known = any(asked in (entry.request, entry.subtask) for entry in session.entries)
     return "" if not asked or asked.startswith("[") or known or len(session.rounds()) < 2 else asked
-
-
-def _plain(text: str | None) -> str:
-    return " ".join((text or "").casefold().split())
 
 
 def _spent(entries: list[LogEntry]) -> dict[str, Any]:
