@@ -21,31 +21,27 @@ class ExtractiveSummarizer(Summarizer):
     name = "extractive"
 
     def summary(self, trajectory: Trajectory) -> Summary:
-        return extract(trajectory)
-
-
-def extract(trajectory: Trajectory) -> Summary:
-    """What a redacted trajectory says by itself. Raises as `Summarizer.summarize`."""
-    failed = trajectory.outcome.success is False
-    found = trajectory.detours
-    detours = {} if failed else find_detours(trajectory) if found is None else found
-    worked = tuple(step for step in trajectory.steps if step.ok and has_effect(step))
-    way = tuple(step for step in worked if step.step_number not in detours) or worked
-    steps = tried_steps(trajectory.steps) if failed else way
-    if not steps and not failed:
-        why = "the log names no executed action that worked" if trajectory.steps else "the log holds no step"
-        raise DataError(f"nothing to learn: {why}", file=source_of(trajectory), code="E_EMPTY")
-    # the judge's words, else the last error
-    errors = [step.error for step in trajectory.steps if step.error and not is_skipped(step)]
-    reason = (trajectory.outcome.failure_reason or [_UNKNOWN_REASON, *errors][-1]) if failed else None
-    dropped = len(trajectory.steps) - len(steps)
-    return Summary(
-        by=ExtractiveSummarizer.name, intent=Request.parse(trajectory.task).template.strip() or "unnamed task",
-        steps=steps, tips=(*trajectory.tips, *_tips(trajectory.steps, reason)),
-        preconditions=tuple(_preconditions(trajectory, steps)),
-        avoid_when=(reason,) if reason else tuple(_missing_controls(trajectory.steps)),
-        failure_reason=reason, notes=(f"steps:dropped:{dropped}",) if dropped else (), detours=detours,
-    )  # fmt: skip
+        """What a redacted trajectory says by itself."""
+        failed = trajectory.outcome.success is False
+        found = trajectory.detours
+        detours = {} if failed else find_detours(trajectory) if found is None else found
+        worked = tuple(step for step in trajectory.steps if step.ok and has_effect(step))
+        way = tuple(step for step in worked if step.step_number not in detours) or worked
+        steps = tried_steps(trajectory.steps) if failed else way
+        if not steps and not failed:
+            why = "the log names no executed action that worked" if trajectory.steps else "the log holds no step"
+            raise DataError(f"nothing to learn: {why}", file=source_of(trajectory), code="E_EMPTY")
+        # the judge's words, else the last error
+        errors = [step.error for step in trajectory.steps if step.error and not is_skipped(step)]
+        reason = (trajectory.outcome.failure_reason or [_UNKNOWN_REASON, *errors][-1]) if failed else None
+        dropped = len(trajectory.steps) - len(steps)
+        return Summary(
+            by=self.name, intent=Request.parse(trajectory.task).template.strip() or "unnamed task",
+            steps=steps, tips=(*trajectory.tips, *_tips(trajectory.steps, reason)),
+            preconditions=tuple(_preconditions(trajectory, steps)),
+            avoid_when=(reason,) if reason else tuple(_missing_controls(trajectory.steps)),
+            failure_reason=reason, notes=(f"steps:dropped:{dropped}",) if dropped else (), detours=detours,
+        )  # fmt: skip
 
 
 def _tips(steps: Sequence[Step], reason: str | None) -> list[str]:

@@ -25,7 +25,7 @@ from ufo_experience.schema import MAX_NAME, MAX_WORDINGS, Step, Trajectory, clip
 from ufo_experience.service import DEFAULT_CHAT, Service
 from ufo_experience.summarize.base import Summarizer, Summary
 from ufo_experience.summarize.detours import has_effect, is_skipped
-from ufo_experience.summarize.extractive import extract
+from ufo_experience.summarize.extractive import ExtractiveSummarizer
 
 INPUT_TOKENS = 24_000
 OUTPUT_TOKENS = (2_000, 8_000)  # the second is for an answer that was cut off
@@ -262,7 +262,7 @@ class OpenAISummarizer(Summarizer):
 
     def summary(self, trajectory: Trajectory) -> Summary:
         """What the model says; the extractive summary stands in for an answer that cannot be used."""
-        own = extract(trajectory)
+        own = ExtractiveSummarizer().summary(trajectory)
         try:
             return replace(self._ask(trajectory, own), by=self.name)
         except UnusableReply as fault:
