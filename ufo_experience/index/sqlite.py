@@ -49,7 +49,7 @@ class SqliteIndex:
         self._allowed: dict[Filter, NDArray[np.bool_]] = {}
         self._seen: tuple[Any, ...] | None = None
         self._rows, self._trusted, self._lengths = 0, 1, {"raw": 1.0, "masked": 1.0}
-        self._catalog.require("index", "6", tables.SCHEMA)
+        self._catalog.require("index", "7", tables.SCHEMA)
 
     # ---- questions ----
 
@@ -100,8 +100,9 @@ class SqliteIndex:
 
     def _counts(self, table: str, column: str, words: Iterable[str]) -> dict[str, int]:
         """In how many texts each word stands."""
-        ask = f"SELECT term, doc FROM {table}_word WHERE term {_AMONG} AND col = ?"
-        return dict.fromkeys(words, 0) | dict(self._catalog.read(ask, (json.dumps(sorted(set(words))), column)))
+        ask = f"SELECT word, texts FROM word WHERE place = ? AND word {_AMONG}"
+        found = self._catalog.read(ask, (f"{table} {column}", json.dumps(sorted(set(words)))))
+        return dict.fromkeys(words, 0) | dict(found)
 
     def _weights(self, counts: Mapping[str, int]) -> dict[str, float]:
         return {word: math.log(1 + (max(self._trusted - n, 0) + 0.5) / (n + 0.5)) for word, n in counts.items()}
