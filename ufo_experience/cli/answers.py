@@ -41,11 +41,9 @@ _OUTCOMES = {True: "success", False: "failure", None: "unknown"}
 
 def report_data(report: IngestReport | ImportReport | ChangeReport) -> dict[str, Any]:
     """The fields of a report, its pairs as objects."""
-    data = dict(vars(report))
-    for name, parts in _PAIRS.items():
-        if name in data:
-            data[name] = [dict(zip(parts, pair, strict=True)) for pair in data[name]]
-    return data
+    data = vars(report)
+    pairs = {name: parts for name, parts in _PAIRS.items() if name in data}
+    return data | {name: [dict(zip(parts, pair, strict=True)) for pair in data[name]] for name, parts in pairs.items()}
 
 
 def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -> str:
@@ -112,7 +110,7 @@ def answer_retrieval(console: Console, memory: ExperienceMemory, found: Retrieva
     data["withheld_records"] = [
         {**vars(one), "application": applications.get(one.id), "remedy": one.remedy} for one in found.withheld
     ]
-    rows = [*map(_hit_row, [*found.hits, *found.negatives]), *(_hit_row(hit, "near miss") for hit in found.near)]
+    rows = [*map(_hit_row, (*found.hits, *found.negatives)), *(_hit_row(hit, "near miss") for hit in found.near)]
     nothing = "" if found.hits else f"no useful experience: {found.reason}"
     if nothing and rows:
         console.note(nothing)
@@ -165,9 +163,7 @@ def answer_records(
     for line in again[:_FEW]:
         console.note(line)
     if again:
-        console.note(
-            "to look: ufo-experience show ID; then quarantine it, or report a success once it has worked again"
-        )
+        console.note("to look: ufo-experience show ID; then quarantine it, or report a success once it worked again")
     console.answer({"experiences": listed, **more}, Table(headers, rows) if rows else "no records")
 
 

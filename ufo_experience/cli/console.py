@@ -1,7 +1,6 @@
 """What the command line says: one JSON object on stdout with `--json`, else text for people; problems on stderr.
 
 Text of records reaches a terminal without control characters, so that none can move its cursor or change its title.
-Colours only where stdout is a terminal and `NO_COLOR` is not set.
 """
 
 from __future__ import annotations
@@ -91,15 +90,19 @@ class Console:
         """The result of a command: `data` as JSON, or what is `shown` to people; it holds no control characters."""
         if sys.stdout is None:  # closed before the program began
             raise StorageError("standard output is closed")
-        coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        if isinstance(shown, Table):
-            shown = shown.text(shutil.get_terminal_size().columns if coloured else None)
+        if self.as_json:  # text as it is in UTF-8, as escapes where the pipe is of another encoding
+            is_utf_8 = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name == "utf-8"
+            text = printable(json.dumps(to_jsonable_python(data, fallback=str), ensure_ascii=not is_utf_8))
+        elif isinstance(shown, Table):
+            coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+            text = shown.text(shutil.get_terminal_size().columns if coloured else None)
         else:
-            shown = printable(shown)
+            text = printable(shown)
         try:  # what is written is flushed: at the end of the program nobody is told that the disk was full
-            typer.echo(printable(_json(data)) if self.as_json else shown)
+            typer.echo(text)
         except OSError as error:
-            _stdout_to_nowhere()
+            with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:  # else the end of the program fails
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
             if isinstance(error, BrokenPipeError) or (os.name == "nt" and error.errno == errno.EINVAL):
                 raise SystemExit(0) from None  # nobody reads on; on Windows such a pipe is an invalid argument
             raise StorageError(f"standard output: {error.strerror or error}") from error
@@ -176,17 +179,3 @@ def prepare_streams(*, verbose: bool) -> None:
         logging.lastResort.setLevel(logging.DEBUG if verbose else logging.WARNING)
         logging.lastResort.setFormatter(_HarmlessLog("%(levelname)s %(name)s: %(message)s" if verbose else None))
     logging.getLogger("ufo_experience").setLevel(logging.DEBUG if verbose else logging.NOTSET)
-
-
-def _json(data: Any) -> str:
-    """JSON that any program reads: text as it is in UTF-8, as escapes where the pipe is of another encoding."""
-    utf_8 = codecs.lookup(getattr(sys.stdout, "encoding", None) or "utf-8").name == "utf-8"
-    return json.dumps(to_jsonable_python(data, fallback=str), ensure_ascii=not utf_8)
-
-
-def _stdout_to_nowhere() -> None:
-    """Let what is still in the buffer go nowhere, so that the end of the program does not fail on it."""
-    with suppress(OSError, ValueError):  # a stream of no file
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)

@@ -43,20 +43,10 @@ def ingest(
     """
     _expect_one_of(paths)
     with open_memory(ctx, create=True) as (console, memory):
+        how = {"format": format, "summarizer": summarizer, "trust": trust, "force": force, "wait": 60 * wait}
+        told: dict[str, Any] = how | {"task": task, "application": application, "success": success}
         with learning(console, memory), console.progress("reading") as progress:
-            report = memory.ingest(
-                *paths,
-                format=format,
-                summarizer=summarizer,
-                include_failures=include_failures,
-                trust=trust,
-                force=force,
-                wait=60 * wait,
-                task=task,
-                application=application,
-                success=success,
-                progress=progress,
-            )
+            report = memory.ingest(*paths, include_failures=include_failures, progress=progress, **told)
         tell_problems(console, report)
         _tell_of_the_key(console, memory, summarizer)
         console.answer(report_data(report), console.with_store(ingest_text(report, memory, "verbose" in given_of(ctx))))
@@ -73,9 +63,8 @@ def _expect_one_of(paths: list[Path]) -> None:
 
 @contextmanager
 def learning(console: Console, memory: ExperienceMemory) -> Iterator[None]:
-    """Around learning: say what was kept and how to go on where an error ends it, or a person (Ctrl-C: exit code 130).
-
-    The façade's own warnings are quiet meanwhile: the command tells of each.
+    """Around learning: say what was kept and how to go on where an error or a person (Ctrl-C) ends it. The façade's own
+    warnings are quiet meanwhile: the command tells of each.
     """
     logger, before = logging.getLogger("ufo_experience.memory"), len(memory)
     logger.setLevel(logging.ERROR)

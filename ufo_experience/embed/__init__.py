@@ -28,10 +28,9 @@ def expect_known(spec: str) -> None:
 def open_embedder(spec: str, *, service: Service | None = None) -> Embedder:
     """Make the embedder a spec names: `hashing`, `openai:text-embedding-3-small`, `local:all-MiniLM-L6-v2`, …
 
-    `service` is asked for hosted models (default: the one the environment names). A package that has an entry point in
-    the group `ufo_experience.embedders` adds its name: what it names is called with the rest of the spec and returns an
-    object with `name` and `embed(texts)`. Raises `UsageError` for a spec that nobody knows, `ServiceError` where the
-    provider's package is not installed.
+    `service` is asked for hosted models (default: the one the environment names). An entry point in the group
+    `ufo_experience.embedders` adds its name: what it names is called with the rest of the spec and returns an object
+    with `name` and `embed(texts)`. Raises `UsageError` for a spec nobody knows, `ServiceError` where a package lacks.
     """
     provider, _, rest = spec.strip().partition(":")
     if provider == "hashing":

@@ -23,7 +23,6 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """The spec that makes this embedder again, such as `hashing` or `openai:text-embedding-3-small`."""
-        ...
 
     @property
     def dim(self) -> int | None:
@@ -32,14 +31,12 @@ class Embedder(Protocol):
     @property
     def spending(self) -> Spending:
         """Requests, tokens and cost so far of the service it asks; zeros offline."""
-        ...
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """Embed `texts`: float32, rows of norm 1, in the order of `texts`.
 
         Raises `ServiceError` when a service or a model cannot answer; never returns a partial or unchecked reply.
         """
-        ...
 
 
 @runtime_checkable
@@ -51,7 +48,6 @@ class EmbedsPieces(Protocol):
 
         Raises `ServiceError` at the first fault, after what was on the wire by then has been given.
         """
-        ...
 
 
 class PlainEmbedder:

@@ -29,10 +29,8 @@ Piece = tuple[slice, Vectors]
 
 
 class OpenAIEmbedder:
-    """A hosted model. `dimensions` asks the service for shorter vectors; without it the model's own length is used.
-
-    Its `name` is `openai:<model>` or `azure:<deployment>`, with `:<dimensions>` when they were asked for. A model this
-    package does not know tells its length with its first reply. Thread-safe.
+    """A hosted model; `dimensions` asks for shorter vectors. One that is not known here tells its length with its first
+    reply. Thread-safe.
     """
 
     def __init__(
@@ -51,14 +49,10 @@ class OpenAIEmbedder:
 
     @property
     def spending(self) -> Spending:
-        """What its service was asked for so far."""
         return self.service.ledger.spending
 
     def batches(self, texts: Sequence[str]) -> list[slice]:
-        """Cut `texts` into the pieces of one request each, by count and by estimated tokens.
-
-        Many texts make at least as many pieces as are sent at once.
-        """
+        """`texts` in pieces of one request each; many make at least as many as are sent at once."""
         count = min(self._most, max(_LEAST_PIECE, math.ceil(len(texts) / AT_ONCE)))
         slices: list[slice] = []
         start = tokens = 0
@@ -76,10 +70,8 @@ class OpenAIEmbedder:
         return np.concatenate([vectors for _, vectors in found]) if found else np.empty((0, self.dim or 0), np.float32)
 
     def pieces(self, texts: Sequence[str], kind: Kind = "document") -> Iterator[Piece]:
-        """Embed `texts` with several requests at once; see `EmbedsPieces`.
-
-        The first piece goes alone: where it times out and is halved, the others are sent as small as it had to be.
-        After the first error what is on the wire is finished, for it is paid for.
+        """Several requests at once. The first goes alone: where it times out and is halved, the others are sent as
+        small. After the first error what is on the wire is finished, for it is paid for.
         """
         inputs = [text[:MAX_TEXT] if text.strip() else _BLANK for text in texts]
         first = self.batches(inputs)[:1]

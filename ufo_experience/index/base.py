@@ -1,7 +1,6 @@
 """What every index can do: find the records whose task may be the one that is asked for.
 
-An index is made from the records of a store and can be made again at any time. For a folder it is one SQLite file and
-one FAISS file (`sqlite.py`, `vectors.py`); on a PostgreSQL server it is columns beside the records (`postgres.py`).
+It is made from the records of a store and can be made again at any time.
 """
 
 from __future__ import annotations
@@ -98,9 +97,8 @@ class Filter:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A record that may answer, and how near it is: shares in [0, 1] of BM25 (its score by the score of the question
-    with itself) of its task as it is and with values masked, and the cosine of the vectors, None where one of them has
-    none. Other wordings find a row; they count in no share.
+    """A record that may answer, and its shares (see `Share`) of its task as it is and with values masked, and the
+    cosine, None where there is no vector. Other wordings find a row; they count in no share.
     """
 
     row: Row
@@ -135,58 +133,43 @@ class ExperienceIndex(Protocol):
         """At most `limit` rows by words, as many by masked words, as many by cosine: each once, with all its shares,
         best first. `vector` is of norm 1, by the embedder of the index.
         """
-        ...
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
     ) -> list[Row]:
         """The rows of these ids (unknown ones are left out), of one task, or all of a filter; ordered by id."""
-        ...
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
-        """The weight (idf) of each word among the trusted tasks: the greatest for a word that none has. No flood of
-        other tasks changes it.
-        """
-        ...
+        """The weight (idf) of each word among the trusted tasks, which no flood of other tasks changes."""
 
     def count(self, filter: Filter | None = None) -> int:
         """How many rows pass a filter."""
-        ...
 
     def kept(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         """What `keep` was given for these keys, as far as it is there: verdicts of a judge, a calibration."""
-        ...
 
     def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
         """Keep small values that cost a request. They are erased with the record that `owner` names."""
-        ...
 
     def sync(self, progress: Progress | None = None, *, thorough: bool = False) -> IndexReport:
-        """Bring rows and vectors in line with the store; `thorough` is what the command `index` asks for: look at every
-        file, write what is kept in memory. Raises `ServiceError` when the embedder cannot answer; rows are then found
-        by words.
+        """Bring rows and vectors in line with the store; `thorough` looks at every file, and writes what is in memory.
+        Raises `ServiceError` when the embedder cannot answer; rows are then found by words.
         """
-        ...
 
     def missing(self) -> list[str]:
         """The texts that have no vector of the embedder in use yet: what `sync` would ask it for."""
-        ...
 
     def embedder_name(self) -> str | None:
         """The embedder whose vectors were written last; None as long as there are none."""
-        ...
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
         """Make everything again from the records; vectors of texts that have not changed are kept."""
-        ...
 
     def check(self) -> list[str]:
         """What is wrong with the index, in words; empty when it is whole and of the store as it is."""
-        ...
 
     def close(self) -> None:
         """Let go of files and connections."""
-        ...
 
 
 def row_of(one: Experience) -> Row:

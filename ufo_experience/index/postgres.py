@@ -1,9 +1,8 @@
 """The index of a store in PostgreSQL: rows beside the records, found by SQL; nothing is shipped to clients.
 
-Words are found through a `tsvector` of our own tokens, vectors through pgvector; what passes the filter is decided
-before anything is ranked. The row of a record is inserted with the record, in one transaction. What a question has to
-know of all rows (how many, how long, how many have a word) is counted while a store is small, and comes from
-PostgreSQL's own statistics later on: learning counts no words, so that no counter makes writers wait.
+The row of a record is inserted with the record, in one transaction. What a question has to know of all rows (how many,
+how long, how many have a word) is counted while a store is small, and comes from PostgreSQL's own statistics later on:
+no counter makes writers wait.
 """
 
 from __future__ import annotations
@@ -36,14 +35,12 @@ PIECE = 256  # texts embedded in one transaction
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known of all rows: how many there are and are trusted, the mean length of a trusted text, what share of
-    the rows has a frequent word.
-    """
+    """What is known of all rows."""
 
     rows: int = 0
     trusted: int = 0
-    average: Mapping[str, float] = field(default_factory=dict)
-    frequent: Mapping[str, float] = field(default_factory=dict)
+    average: Mapping[str, float] = field(default_factory=dict)  # length of a trusted text
+    frequent: Mapping[str, float] = field(default_factory=dict)  # share of the rows that have a word
     until: float = 0.0
 
     def weight(self, count: int) -> float:
@@ -52,10 +49,7 @@ class _Known:
 
 
 class PostgresIndex:
-    """Rows and vectors in the database of a `PostgresStore`; see `ExperienceIndex`.
-
-    `embedder()` is asked for vectors: while learning where it works on this machine, else when `sync` is called.
-    """
+    """`embedder()` is asked for vectors: while learning where it works on this machine, else when `sync` is called."""
 
     def __init__(self, store: PostgresStore, embedder: Callable[[], Embedder]) -> None:
         self._store, self._database, self._embedder = store, store.database, embedder
@@ -136,8 +130,7 @@ class PostgresIndex:
     # ---- following the store ----
 
     def sync(self, progress: Progress | None = None, *, thorough: bool = False) -> IndexReport:
-        began, embedder = time.perf_counter(), self._embedder()
-        before = replace(embedder.spending)
+        embedder = self._embedder()
         self._catch_up()
         self._use(embedder)
         records = embedded = 0
@@ -150,9 +143,7 @@ class PostgresIndex:
             embedded += done
             if progress is not None:
                 progress("embedded", embedded, max(records, embedded))
-        spent, seconds = embedder.spending, time.perf_counter() - began
-        requests, cost = spent.requests - before.requests, spent.cost - before.cost
-        return IndexReport(records, embedded, max(0, records - embedded), requests, cost, seconds)
+        return IndexReport(records, embedded, max(0, records - embedded))
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
         embedder, records = self._embedder(), self._store.scan()
@@ -183,7 +174,7 @@ class PostgresIndex:
         """Nothing to let go of: the connections are the store's."""
 
     def _insert(self, connection: Connection, records: Sequence[Experience], embed: bool = True) -> None:
-        """Insert the rows of records, with their vectors unless a service makes them: no commit waits for one."""
+        """The rows of records, with their vectors unless a service makes them: no commit waits for one."""
         rows = [base.row_of(one) for one in records]
         connection.cursor().executemany(sql.INSERT, [_columns(row) for row in rows])
         embedder = self._embedder()
@@ -256,9 +247,7 @@ class PostgresIndex:
         return self._known
 
     def _counts(self, words: Collection[str], known: _Known) -> dict[str, tuple[int, int]]:
-        """In how many rows, and in how many trusted ones, each word stands: estimated for frequent words of a large
-        store, counted for others.
-        """
+        """In how many rows, and in how many trusted ones, each word stands; estimated for frequent words."""
         shares = {word: known.frequent.get(word, 0.0) for word in words}
         counts = {word: (round(share * known.rows), round(share * known.trusted)) for word, share in shares.items()}
         others = sorted(word for word, share in shares.items() if word and not share)

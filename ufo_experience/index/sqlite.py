@@ -1,14 +1,13 @@
 """The index of a folder: rows, words (FTS5) and vectors in the store's SQLite file, FAISS beside it.
 
-It follows the store: each row knows the number of the change it was made at, so whatever was committed by whomever is
-taken in before the next question, and a process that died leaves nothing behind but work for the next one.
+Each row knows the number of the change it was made at: whatever was committed, by whomever, is taken in before the next
+question, and a process that died leaves nothing behind but work for the next one.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import sqlite3
 import threading
 import time
 from collections import Counter
@@ -36,10 +35,8 @@ _AMONG = "IN (SELECT value FROM json_each(?))"
 
 
 class SqliteIndex:
-    """Rows of a folder store by words and vectors; see `ExperienceIndex`.
-
-    `embedder()` is asked for vectors: of new records before the next question where it works on this machine, else when
-    `sync` is called.
+    """`embedder()` is asked for vectors: of new records before the next question where it works on this machine, else
+    when `sync` is called.
     """
 
     def __init__(self, store: FolderStore, embedder: Callable[[], Embedder]) -> None:
@@ -122,15 +119,7 @@ class SqliteIndex:
                 return []
             base.expect_length(self._embedder().name, len(vector), length)
             allowed = self._mask(filter)
-
-            def nearest(k: int) -> list[int]:
-                numbers = self._vectors.nearest(vector, allowed, k)
-                if len(numbers) > k:  # those of a quantizer
-                    cosine = self._cosines(vector, numbers)
-                    numbers = sorted(cosine, key=lambda number: -cosine[number])[:k]
-                return numbers
-
-            return self._of_many_tasks(nearest, limit)
+            return self._of_many_tasks(lambda k: self._vectors.nearest(vector, allowed, k), limit)
 
     def _mask(self, filter: Filter) -> NDArray[np.bool_]:
         """Which numbers pass a filter; kept until something changes, for agents ask with few filters."""
@@ -189,13 +178,12 @@ class SqliteIndex:
 
     def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
         rows = [(kind, key, owner, data) for key, data in values.items()]
-        self._write(lambda db: db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", rows))
+        self._catalog.write(lambda db: db.executemany("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", rows))
 
     # ---- following the store ----
 
     def sync(self, progress: Progress | None = None, *, thorough: bool = False) -> IndexReport:
-        started, embedder = time.perf_counter(), self._embedder()
-        before = replace(embedder.spending)
+        embedder = self._embedder()
         if thorough:
             self._store.look_everywhere()
         self._refresh()
@@ -207,26 +195,21 @@ class SqliteIndex:
             self._vectors.write(embedder.name, 1 if thorough else NEWER)
         if thorough:
             self._catalog.tidy()
-        spent, seconds = embedder.spending, time.perf_counter() - started
-        requests, cost = spent.requests - before.requests, spent.cost - before.cost
-        return IndexReport(self._rows, embedded, cached, requests, cost, seconds)
+        return IndexReport(self._rows, embedded, cached)
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
-        """Look at every file, take on the embedder in use, and make again what is not whole. What is whole stays, and
-        so do vectors of unchanged texts, unless the embedder makes others by now.
-        """
         embedder = self._embedder()
         with self._lock:
             if self._catalog.check():
                 self._catalog.drop()
             elif self._faults():
-                self._write(tables.forget_rows)
+                self._catalog.write(tables.forget_rows)
             kept = self._length_kept(embedder.name)
             if kept is not None and kept != base.length_of(embedder):
-                self._write(lambda db: db.execute("DELETE FROM vector WHERE embedder = ?", (embedder.name,)))
-                self._catalog.unmark(f"embedded by {embedder.name}")
+                self._catalog.write(lambda db: db.execute("DELETE FROM vector WHERE embedder = ?", (embedder.name,)))
+                self._catalog.note(**{f"embedded by {embedder.name}": None})
                 self._vectors.delete()
-            self._write(lambda db: tables.mark(db, embedder=embedder.name))
+            self._catalog.note(embedder=embedder.name)
             self._vectors.forget()
             self._seen = None
         return self.sync(progress, thorough=True)
@@ -277,6 +260,7 @@ class SqliteIndex:
             taken = int(self._catalog.meta("row change") or 0)
             if taken < change:
                 self._follow(taken, change)
+                self._embed_at_once()
             self._allowed = {}
             self._rows, trusted, raw, masked = self._catalog.read("SELECT * FROM total")[0]
             self._trusted = max(trusted, 1)
@@ -293,23 +277,14 @@ class SqliteIndex:
             records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
             made_all = made_all and len(records) == len(window)  # else what cannot be read now is tried again
             rows = [(number, made, base.row_of(records[id])) for number, id, made in window if id in records]
-            vectors = self._embedded_at_once([row.to_embed for _, _, row in rows])
             marks = {"row change": change} if made_all and start + WINDOW >= len(waiting) else {}
-            self._write(_put, taken, rows, vectors, marks)
+            self._catalog.write(tables.follow, taken, rows, marks)
 
-    def _embedded_at_once(self, texts: Iterable[str]) -> tuple[str, dict[str, bytes]]:
-        """The embedder and the vectors of new records by the key of their text, where no service is asked for them.
-        What cannot be embedded now waits for `sync`, which says why.
-        """
+    def _embed_at_once(self) -> None:
+        """New records where no service is asked; what cannot be embedded now waits for `sync`, which says why."""
         with suppress(ServiceError, DataError):
-            embedder = self._embedder()
-            if not isinstance(embedder, EmbedsPieces):
-                new = {text_key(text): text for text in texts}
-                ask = f"SELECT text_key FROM vector WHERE embedder = ? AND text_key {_AMONG}"
-                for (key,) in self._catalog.read(ask, (embedder.name, json.dumps([*new]))):
-                    del new[key]
-                return embedder.name, self._packed(embedder, [*new], embedder.embed([*new.values()])) if new else {}
-        return "", {}
+            if not isinstance(embedder := self._embedder(), EmbedsPieces):
+                self._embed_missing(embedder, None)
 
     def _packed(self, embedder: Embedder, keys: Sequence[str], vectors: Vectors) -> dict[str, bytes]:
         """Vectors as they are kept. Raises `DataError` when those that are kept have another length."""
@@ -328,13 +303,13 @@ class SqliteIndex:
         texts = {text_key(row.to_embed): row.to_embed for row in self._load(waiting).values()}
         keys, done = [*texts], 0
         for piece, found in _pieces(embedder, [*texts.values()]):  # each is kept as soon as it is there
-            self._write(tables.put_vectors, embedder.name, self._packed(embedder, keys[piece], found))
+            self._catalog.write(tables.put_vectors, embedder.name, self._packed(embedder, keys[piece], found))
             done += len(found)
             if progress is not None:
                 progress("embedded", done, len(texts))
         seen = f"embedded by {embedder.name}"
         if texts or up_to - int(self._catalog.meta(seen) or 0) > WINDOW:
-            self._write(lambda db: tables.mark(db, **{seen: up_to}))
+            self._catalog.note(**{seen: up_to})
         return len(texts), self._rows - len(waiting)
 
     def _without_vector(self) -> list[int]:
@@ -350,28 +325,9 @@ class SqliteIndex:
             return
         with self._lock:
             self._vectors.delete()
-            self._write(tables.erase_what_is_unused)
+            self._catalog.write(tables.erase_what_is_unused)
             self._catalog.shrink()
-            self._catalog.unmark("to erase")
-
-    def _write(self, act: Callable[..., object], *given: Any) -> None:
-        """Do something with the connection, in one transaction."""
-        self._catalog.run(lambda db: act(db, *given), write=True)
-
-
-def _put(
-    db: sqlite3.Connection,
-    taken: int,
-    rows: Sequence[tuple[int, int, Row]],
-    vectors: tuple[str, Mapping[str, bytes]],
-    marks: Mapping[str, int],
-) -> None:
-    """Write what came after a change: rows that are gone, rows and vectors that are new, and up to where that is."""
-    tables.drop_dead(db, taken)
-    tables.put(db, rows)
-    if vectors[1]:
-        tables.put_vectors(db, *vectors)
-    tables.mark(db, **marks)
+            self._catalog.note(**{"to erase": None})
 
 
 def _pieces(embedder: Embedder, texts: list[str]) -> Iterator[tuple[slice, Vectors]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ufo_experience.index.base import RAREST, Filter, Row, application_of, env_of, text_key
 from ufo_experience.schema import Trust
+from ufo_experience.store.catalog import note, noted
 
 PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
 MATCHES = 1_000  # rows that are looked at for single words
@@ -98,9 +99,12 @@ def sql_where(filter: Filter) -> tuple[str, list[Any]]:
     return " AND ".join(parts), given
 
 
-def put(db: sqlite3.Connection, rows: Sequence[tuple[int, int, Row]]) -> None:
-    """Write rows (number, change, row) with their words; each gets the next number in sequence."""
-    sequence = _meta(db, "sequence")
+def follow(db: sqlite3.Connection, taken: int, rows: Sequence[tuple[int, int, Row]], marks: Mapping[str, int]) -> None:
+    """Write what came after a change: rows that went, rows (number, change, row) that are new with their words, each
+    with the next number in sequence, and up to where that is.
+    """
+    _drop_dead(db, taken)
+    sequence = noted(db, "sequence") or 0
     for number, change, row in rows:
         sequence += 1
         _drop(db, number)
@@ -119,7 +123,7 @@ def put(db: sqlite3.Connection, rows: Sequence[tuple[int, int, Row]]) -> None:
             *(trusted, len(row.request.words), len(row.request.masked_words)),
         )
         db.execute(f"INSERT INTO row VALUES ({', '.join('?' * len(columns))})", columns)
-    mark(db, sequence=sequence)
+    note(db, sequence=sequence, **marks)
 
 
 def _count(db: sqlite3.Connection, table: str, texts: Iterable[tuple[int, str, str]], times: int) -> None:
@@ -134,12 +138,12 @@ def _count(db: sqlite3.Connection, table: str, texts: Iterable[tuple[int, str, s
 
 def put_vectors(db: sqlite3.Connection, embedder: str, vectors: Mapping[str, bytes]) -> None:
     """Write vectors by the key of their text; rows that have such a text get the next numbers in sequence."""
-    sequence = _meta(db, "sequence")
+    sequence = noted(db, "sequence") or 0
     rows = [(key, embedder, data) for key, data in vectors.items()]
     db.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", rows)
     numbered = [(number, key) for number, key in enumerate(vectors, start=sequence + 1)]
     db.executemany("UPDATE row SET sequence = ? WHERE text_key = ?", numbered)
-    mark(db, sequence=sequence + len(rows), embedder=embedder)
+    note(db, sequence=sequence + len(rows), embedder=embedder)
 
 
 def _drop(db: sqlite3.Connection, number: int) -> None:
@@ -151,14 +155,14 @@ def _drop(db: sqlite3.Connection, number: int) -> None:
             db.execute(f"DELETE FROM {table} {where}", given)
 
 
-def drop_dead(db: sqlite3.Connection, taken: int) -> None:
+def _drop_dead(db: sqlite3.Connection, taken: int) -> None:
     """Delete the rows of records that went after a change."""
     ask = "SELECT number FROM row JOIN record USING (number) WHERE record.change > ? AND NOT live"
     dead = [number for (number,) in db.execute(ask, (taken,))]
     for number in dead:
         _drop(db, number)
     if dead:
-        mark(db, epoch=_meta(db, "epoch") + 1, **{"to erase": 1})
+        note(db, epoch=(noted(db, "epoch") or 0) + 1, **{"to erase": 1})
 
 
 def erase_what_is_unused(db: sqlite3.Connection) -> None:
@@ -174,14 +178,4 @@ def forget_rows(db: sqlite3.Connection) -> None:
     """Drop what is made from the records; vectors and kept values, which may have cost a request, stay."""
     for statement in ROWS:
         db.execute(statement)
-    mark(db, epoch=_meta(db, "epoch") + 1)
-
-
-def _meta(db: sqlite3.Connection, name: str) -> int:
-    found = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-    return int(found[0]) if found else 0
-
-
-def mark(db: sqlite3.Connection, **values: Any) -> None:
-    """Note values under their names."""
-    db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+    note(db, epoch=(noted(db, "epoch") or 0) + 1)

@@ -1,7 +1,6 @@
 """Microsoft Agent Framework: `Agent(client, context_providers=[ExperienceProvider(recorder)])`.
 
-What is known of the last thing a person said is added to the instructions; the function calls of the response are the
-steps. Tested with `agent-framework-core` 1.23.
+The function calls of the response are the steps. Tested with `agent-framework-core` 1.23.
 """
 
 from __future__ import annotations

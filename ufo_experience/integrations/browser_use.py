@@ -1,9 +1,7 @@
 """browser-use: `run_with_memory(task, llm, recorder)` in place of `Agent(task, llm).run()`.
 
-What is known goes before the task in the system message; every executed action is a step, with the name of its element;
-the verdict of browser-use's judge is the outcome. With `ahead` the model's own next step is followed by those that come
-after it on the known way, as far as they are on the same page and nobody need be asked: browser-use carries out several
-actions a turn, and stops at the first that changes the page. Tested with `browser-use` 0.13.14; 1.0 is another engine.
+With `ahead` the model's own next step is followed by those that come after it on the known way, as far as they are on
+the same page and nobody need be asked. Tested with `browser-use` 0.13.14; 1.0 is another engine.
 """
 
 from __future__ import annotations

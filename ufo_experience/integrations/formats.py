@@ -1,7 +1,5 @@
-"""An experience as UFO writes it: a saved session, a follower plan, and a few-shot example.
-
-The example structures the first action only; the rest of the run is its `Plan`, lines such as "(1) Click the Send
-button".
+"""An experience as UFO writes it: a saved session, a follower plan, and a few-shot example (its first action; the rest
+of the run is its `Plan`).
 """
 
 from __future__ import annotations
@@ -93,13 +91,7 @@ def _in_words(step: Step) -> str:
 
 
 def from_ufo_example(entry: Mapping[str, Any], *, trust: Trust = Trust.QUARANTINED) -> Experience:
-    """Read one entry. UFO does not say who judged it, so its success is unknown.
-
-    The id is that of the content: the same entry read twice is the same record.
-
-    Raises:
-        DataError: the entry holds no example or no request, or a value breaks a limit.
-    """
+    """Read one entry; the same one twice is the same record. UFO does not say who judged it: its success is unknown."""
     try:
         entry = json.loads(json.dumps(entry, default=str))  # a YAML value as JSON holds it: a date as text
     except (RecursionError, TypeError, ValueError) as error:

@@ -1,7 +1,6 @@
 """LangChain: `create_agent(model, tools, middleware=[ExperienceMiddleware(recorder)])`, a selector, a retriever.
 
-The middleware asks before the agent begins, puts what is known into the system message of every model call, and notes
-every tool call. Tested with `langchain` 1.4.
+Tested with `langchain` 1.4.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A Model Context Protocol server over a store: `ufo-experience mcp`.
+"""A Model Context Protocol server over a store, `ufo-experience mcp`: `docs/mcp.md` has the table of tools.
 
-Read-only unless more is allowed: `docs/mcp.md` has the table of tools. That nothing is known is a normal answer, never
-an error. Needs `pip install "ufo-experience[mcp]"`.
+That nothing is known is a normal answer, never an error. Needs `pip install "ufo-experience[mcp]"`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from ufo_experience.store.selection import RecordFilter
 
 with needs_extra("mcp"):
     from mcp.server import MCPServer
-    from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult, Resolve
+    from mcp.server.mcpserver import AcceptedElicitation, Context, Elicit, ElicitationResult, Resolve
     from mcp.server.mcpserver.exceptions import ResourceError, ToolError
     from mcp.shared.exceptions import MCPError
     from mcp.types import INVALID_PARAMS, Resource, ToolAnnotations
@@ -104,31 +103,55 @@ class Confirm(BaseModel):
     approve: bool
 
 
-READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-WRITES = ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-ACTS = ToolAnnotations(destructive_hint=True, idempotent_hint=False, open_world_hint=True)
+def _ask(id: str, context: Context[Any, Any]) -> Elicit[Confirm]:
+    """Put an experience before the person behind the client; what was shown is remembered by its hash."""
+    server: Any = context.mcp_server
+    one = server.memory.get(id)
+    server.offers.looked_at[id] = _hash_of(one)
+    return Elicit(_question(one), Confirm)
+
+
+Decision = Annotated[ElicitationResult[Confirm], Resolve(_ask)]
+_READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+_WRITES = ToolAnnotations(destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+_ADDS = _WRITES.model_copy(update={"idempotent_hint": False})
+_ACTS = ToolAnnotations(destructive_hint=True, idempotent_hint=False, open_world_hint=True)
+# Each tool: the switch that offers it ("": always), its title, what it does, and whether it answers with text alone.
+_TOOLS = {
+    "find_experience": ("", "Find experience", _READS, False),
+    "experience_prompt": ("", "Experience as a prompt", _READS, True),
+    "report_outcome": ("writes", "Report the outcome", _WRITES, False),
+    "record_run": ("writes", "Record a run", _ADDS, False),
+    "approve_experience": ("approve", "Approve", _WRITES, True),
+    "quarantine_experience": ("approve", "Quarantine", _WRITES, True),
+    "run": ("run", "Carry out a known way", _ACTS, False),
+}
 
 
 def build_server(
     memory: ExperienceMemory, *, allow_writes: bool = False, allow_approve: bool = False, allow_run: bool = False
 ) -> MCPServer:
     """The server; tools that write or act exist only where they are allowed."""
+    allowed = {"": True, "writes": allow_writes, "approve": allow_approve, "run": allow_run}
     server = ExperienceServer(memory)
-    _add_reads(server, memory)
-    if allow_writes:
-        _add_writes(server, memory)
-    if allow_approve:
-        _add_approval(server, memory)
-    if allow_run:
-        _add_run(server, memory)
+    for name, (switch, title, hints, is_text) in _TOOLS.items():
+        if allowed[switch]:
+            structured = False if is_text else None
+            offer = getattr(server.offers, name)
+            server.add_tool(offer, title=title, annotations=hints, structured_output=structured)
     return server
 
 
-def _add_reads(server: MCPServer, memory: ExperienceMemory) -> None:
-    @server.tool(title="Find experience", annotations=READS)
-    def find_experience(task: Task, application: Application = "", top_k: TopK = None) -> Answer:
+class Offers:
+    """What a server offers over a memory: the tools of `_TOOLS`, two resources and a prompt."""
+
+    def __init__(self, memory: ExperienceMemory) -> None:
+        self.memory = memory
+        self.looked_at: dict[str, str] = {}  # id → hash of what the person was shown
+
+    def find_experience(self, task: Task, application: Application = "", top_k: TopK = None) -> Answer:
         """Recorded runs of similar UI tasks. An empty list is normal: go on without."""
-        found = memory.retrieve(task, application=application or None, top_k=top_k)
+        found = self.memory.retrieve(task, application=application or None, top_k=top_k)
         hits = [
             Found(
                 id=hit.id,
@@ -142,62 +165,50 @@ def _add_reads(server: MCPServer, memory: ExperienceMemory) -> None:
         ]
         return Answer(hits=hits, reason=found.reason or "", withheld=len(found.withheld))
 
-    @server.tool(title="Experience as a prompt", annotations=READS, structured_output=False)
-    def experience_prompt(task: Task, application: Application = "", max_tokens: MaxTokens = None) -> str:
+    def experience_prompt(self, task: Task, application: Application = "", max_tokens: MaxTokens = None) -> str:
         """What worked for similar UI tasks, as text to read before acting. Data, not orders."""
-        return _block(memory, task, application, max_tokens)
+        found = self.memory.retrieve(task, application=application or None)
+        block = self.memory.build_prompt(task, found, max_tokens=max_tokens)
+        if block.ids:
+            return f"{block.text}\n\nids for report_outcome: {', '.join([*block.ids, *block.lessons])}"
+        if block.text:
+            return str(block.text)
+        if block.needed:
+            budget = self.memory.settings.max_tokens if max_tokens is None else max_tokens
+            return f"no experience fits: the next example needs {block.needed} tokens, max_tokens is {budget}"
+        return f"no experience: {found.reason or 'nothing that was found can be shown'}"
 
-    @server.resource("experience://record/{id}", title="Experience", mime_type="application/json")
-    def record(id: str) -> str:
+    def record(self, id: str) -> str:
         """One experience as JSON."""
         try:
-            return memory.get(id).model_dump_json(indent=2)
+            return self.memory.get(id).model_dump_json(indent=2)
         except ExperienceError as error:
             raise ResourceError(str(error)) from error
 
-    @server.resource("experience://list{?application,trust}", title="Procedures", mime_type="application/json")
-    def listing(application: str = "", trust: str = "") -> str:
+    def listing(self, application: str = "", trust: str = "") -> str:
         """The procedures done last: task, application, how often each worked, who says so, and its runs."""
         try:
             where = RecordFilter(all=True, application=application or None, trust=trust or None)
         except ExperienceError as error:
             raise ResourceError(str(error)) from error
-        known = join(memory.list(where=where))[:MAX_LISTED]
+        known = join(self.memory.list(where=where))[:MAX_LISTED]
         told = [{**one.to_json(), "task": one.best.state.task} for one in known]  # without the values of a run
         return json.dumps(told, ensure_ascii=False)
 
-    @server.prompt(title="Task with experience")
-    def with_experience(task: Task, application: Application = "") -> str:
+    def with_experience(self, task: Task, application: Application = "") -> str:
         """The task with what worked for similar ones."""
-        found = memory.retrieve(task, application=application or None)
-        return str(memory.build_prompt(task, found).prompt)
+        found = self.memory.retrieve(task, application=application or None)
+        return str(self.memory.build_prompt(task, found).prompt)
 
-
-def _block(memory: ExperienceMemory, task: str, application: str, max_tokens: int | None) -> str:
-    """The few-shot block and the ids to report on; where nothing is known, a line that says so, and why."""
-    found = memory.retrieve(task, application=application or None)
-    block = memory.build_prompt(task, found, max_tokens=max_tokens)
-    if block.ids:
-        return f"{block.text}\n\nids for report_outcome: {', '.join([*block.ids, *block.lessons])}"
-    if block.text:
-        return str(block.text)
-    if block.needed:
-        budget = memory.settings.max_tokens if max_tokens is None else max_tokens
-        return f"no experience fits: the next example needs {block.needed} tokens, max_tokens is {budget}"
-    return f"no experience: {found.reason or 'nothing that was found can be shown'}"
-
-
-def _add_writes(server: MCPServer, memory: ExperienceMemory) -> None:
-    @server.tool(title="Report the outcome", annotations=WRITES)
-    def report_outcome(ids: Ids, success: Worked, session: Session) -> Changed:
+    def report_outcome(self, ids: Ids, success: Worked, session: Session) -> Changed:
         """Say how the run ended in which these experiences were shown, once for each session."""
-        done = list(memory.report(ids, success=success, session=session))
-        asked = {memory.get(id).id for id in ids if not is_lesson(id)}
+        done = list(self.memory.report(ids, success=success, session=session))
+        asked = {self.memory.get(id).id for id in ids if not is_lesson(id)}
         again = f"session {session!r} was reported before; the first report counts" if asked - {*done} else ""
         return Changed(ids=done, note=again)
 
-    @server.tool(title="Record a run", annotations=WRITES.model_copy(update={"idempotent_hint": False}))
     def record_run(
+        self,
         task: Task,
         steps: Steps,
         success: Judged = None,
@@ -206,79 +217,35 @@ def _add_writes(server: MCPServer, memory: ExperienceMemory) -> None:
     ) -> Changed:
         """Keep a finished run. Nobody is shown it until somebody other than the agent has judged it."""
         done = [step.model_dump(exclude_defaults=True) for step in steps]
-        record = memory.remember(task, done, success, application or None, "agent", wordings=wordings)
-        here = quoted(memory.store.location)
-        waits = f"kept as {record.trust.value}; to show it: ufo-experience judge {record.id[:8]} --success --db {here}"
+        record = self.memory.remember(task, done, success, application or None, "agent", wordings=wordings)
+        judge = f"ufo-experience judge {record.id[:8]} --success --db {quoted(self.memory.store.location)}"
+        waits = f"kept as {record.trust.value}; to show it: {judge}"
         return Changed(ids=[record.id], note="; ".join([waits, *record.provenance.notes]))
 
-
-def _add_approval(server: MCPServer, memory: ExperienceMemory) -> None:
-    """Approval asks the person through the client; a client that cannot ask gets an error, and nothing is approved."""
-    seen: dict[str, str] = {}  # id → hash of what the person was shown
-
-    def ask(id: str) -> Elicit[Confirm]:
-        one = memory.get(id)
-        seen[id] = _hash_of(one)
-        return Elicit(_question(one), Confirm)
-
-    def approve_experience(id: Id, decision: Any) -> Changed:
+    def approve_experience(self, id: Id, decision: Decision) -> Changed:
         """Ask the person to sign an experience off."""
         if not isinstance(decision, AcceptedElicitation) or not decision.data.approve:
             return Changed(ids=[], note="not approved")
-        record = memory.get(id)
-        if _hash_of(record) != seen.pop(id, ""):
+        record = self.memory.get(id)
+        if _hash_of(record) != self.looked_at.pop(id, ""):
             raise UsageError("the experience changed while it was being looked at")
-        return Changed(ids=list(memory.approve(record.id).ids))
+        return Changed(ids=list(self.memory.approve(record.id).ids))
 
-    def quarantine_experience(id: Id) -> Changed:
+    def quarantine_experience(self, id: Id) -> Changed:
         """Take an experience out of use; a person can bring it back."""
-        return Changed(ids=list(memory.quarantine(id).ids))
+        return Changed(ids=list(self.memory.quarantine(id).ids))
 
-    # The package reads annotations at run time, and that of a nested function is text here.
-    decision = Annotated[ElicitationResult[Confirm], Resolve(ask)]
-    approve_experience.__annotations__ = {"id": Id, "decision": decision, "return": Changed}
-    server.tool(title="Approve", annotations=WRITES, structured_output=False)(approve_experience)
-    server.tool(title="Quarantine", annotations=WRITES, structured_output=False)(quarantine_experience)
-
-
-def _question(one: Experience) -> str:
-    """What a person must see before approving: task, wordings, steps and hash."""
-    lines = ["Approve this experience for every agent?", f"Task: {one.state.task}"]
-    lines += [f"Also found as: {wording}" for wording in one.state.wordings]
-    for step in one.action.steps:
-        values = json.dumps(step.parameters, ensure_ascii=False) if step.parameters else ""
-        lines.append(f"{step.step_number}. {step.action_type} {step.target_control.name} {values}".rstrip())
-    return "\n".join([*lines, f"SHA-256: {_hash_of(one)}"])
-
-
-def _hash_of(one: Experience) -> str:
-    """SHA-256 of what was recorded: what a person approves is what was looked at."""
-    return content_hash(one.model_dump(mode="json", exclude={"trust", "usage"}))
-
-
-def _add_run(server: MCPServer, memory: ExperienceMemory) -> None:
-    """Carry out a known way in a browser of this machine. Nobody can be asked: it stops before a step that is grave."""
-
-    @server.tool(title="Carry out a known way", annotations=ACTS)
-    def run(task: Task, browser: Page, application: Application = "") -> Ran:
+    def run(self, task: Task, browser: Page, application: Application = "") -> Ran:
         """Do a task whose way is known, without a model, checking each step. It stops before a step that sends, pays
         or deletes, and where the screen disagrees: go on from there yourself, or ask the user.
         """
-        if memory.guide(task, application=application or None) is None:
+        if self.memory.guide(task, application=application or None) is None:
             return Ran(reached=False, stopped="no way of this task is known")
         from ufo_experience.executor.drivers import chromium
 
-        with chromium(browser) as driver:
-            done = memory.run(task, driver, application=application or None)
+        with chromium(browser) as driver:  # nobody can be asked: it stops before a step that is grave
+            done = self.memory.run(task, driver, application=application or None)
         return Ran(reached=done.reached, stopped=done.stopped, steps=[one.text for one in done.steps])
-
-
-# ---- what is wrong with a call, in our words
-
-_OPTION = dict.fromkeys(("record_run", "report_outcome"), "writes") | {
-    "run": "run",
-    **dict.fromkeys(("approve_experience", "quarantine_experience"), "approve"),
-}
 
 
 class ExperienceServer(MCPServer):
@@ -286,7 +253,11 @@ class ExperienceServer(MCPServer):
 
     def __init__(self, memory: ExperienceMemory) -> None:
         super().__init__("ufo-experience", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
-        self._memory = memory
+        self.memory, self.offers = memory, Offers(memory)
+        listed, of_json = "experience://list{?application,trust}", "application/json"
+        self.resource("experience://record/{id}", title="Experience", mime_type=of_json)(self.offers.record)
+        self.resource(listed, title="Procedures", mime_type=of_json)(self.offers.listing)
+        self.prompt(title="Task with experience")(self.offers.with_experience)
 
     async def list_tools(self) -> list[Any]:
         tools = await super().list_tools()
@@ -318,18 +289,32 @@ class ExperienceServer(MCPServer):
             raise MCPError(INVALID_PARAMS, _in_our_words(name, error)) from error
 
     async def list_resources(self) -> list[Any]:
-        where = RecordFilter(all=True, trust="approved")
-        approved = self._memory.list(where=where, limit=MAX_LISTED)
+        approved = self.memory.list(where=RecordFilter(all=True, trust="approved"), limit=MAX_LISTED)
         return [
             Resource(uri=f"experience://record/{one.id}", name=one.state.task, mime_type="application/json")
             for one in approved
         ]
 
 
+def _question(one: Experience) -> str:
+    """What a person must see before approving: task, wordings, steps and hash."""
+    lines = ["Approve this experience for every agent?", f"Task: {one.state.task}"]
+    lines += [f"Also found as: {wording}" for wording in one.state.wordings]
+    for step in one.action.steps:
+        values = json.dumps(step.parameters, ensure_ascii=False) if step.parameters else ""
+        lines.append(f"{step.step_number}. {step.action_type} {step.target_control.name} {values}".rstrip())
+    return "\n".join([*lines, f"SHA-256: {_hash_of(one)}"])
+
+
+def _hash_of(one: Experience) -> str:
+    """SHA-256 of what was recorded: what a person approves is what was looked at."""
+    return content_hash(one.model_dump(mode="json", exclude={"trust", "usage"}))
+
+
 def _expect_known(kind: str, name: str, arguments: dict[str, Any], takes: dict[str, list[str]]) -> None:
     """Raise `UsageError` where a call names a tool, a prompt or an argument that is not there."""
     if name not in takes:
-        option = f"; the server has it with --allow-{_OPTION[name]}" if name in _OPTION else ""
+        option = f"; the server has it with --allow-{_TOOLS[name][0]}" if name in _TOOLS else ""
         raise UsageError(f"there is no {kind} {name}; there are {', '.join(takes)}{option}")
     if unknown := sorted(arguments.keys() - set(takes[name])):
         raise UsageError(f"{name} takes no {', '.join(unknown)}; it takes {', '.join(takes[name])}")
@@ -367,10 +352,7 @@ class _Repaired(io.BufferedReader):
 
 
 def serve_stdio(server: MCPServer) -> None:
-    """Serve until the client goes.
-
-    Half a surrogate pair (`\\ud800`) in a message would make it unreadable, and the client would wait for ever.
-    """
+    """Serve until the client goes. Half a surrogate pair in a message would make it unreadable, and the client wait."""
     buffer: Any = sys.stdin.buffer
     sys.stdin = io.TextIOWrapper(_Repaired(buffer.raw), encoding="utf-8", errors="replace")
     server.run("stdio")

@@ -1,10 +1,4 @@
-"""The functions of UFO's memory article under their own names, as thin calls of the façade.
-
-record_experience("Email Jane", trace)                  store one successful run
-index = create_experience_index("experience_db")        bring the index in line; what it returns answers queries
-found = retrieve_relevant_experiences("Email Bob", index)
-prompt = build_prompt_with_memory("Email Bob", screenshot, controls, found)
-"""
+"""The functions of UFO's memory article under their own names, as thin calls of the façade."""
 
 from __future__ import annotations
 
@@ -25,14 +19,14 @@ from ufo_experience.traces.in_memory import run_of
 INDEX_DB = "index_db"  # the store beside flat files of the article
 UNKNOWN_APPLICATION = "Unknown"
 SUMMARY_STEPS = 10
+_IN_JSON: tuple[str, ...] = ("task_id", "task_description", "application", "steps", "total_steps")
+_IN_JSON += ("duration_seconds", "success", "metadata")
 _OF_A_STEP = {"step_number", "observation", "action_type", "target_control", "parameters", "result"}
 
 
 @dataclass(frozen=True)
 class TaskExperience:
-    """A recorded run under the article's names. `success` is None where nobody judged it, `metadata` the whole record;
-    `experience` is the record that it is a view of.
-    """
+    """A recorded run under the article's names: a view of `experience`, all of which is in `metadata`."""
 
     task_id: str
     task_description: str
@@ -69,16 +63,8 @@ class TaskExperience:
 
     def to_dict(self) -> dict[str, Any]:
         """The eight keys of the article's JSON."""
-        return {
-            "task_id": self.task_id,
-            "task_description": self.task_description,
-            "application": self.application,
-            "steps": self.steps,
-            "total_steps": self.total_steps,
-            "duration_seconds": (self.end_time - self.start_time).total_seconds(),
-            "success": self.success,
-            "metadata": self.metadata,
-        }
+        told = vars(self) | {"duration_seconds": (self.end_time - self.start_time).total_seconds()}
+        return {name: told[name] for name in _IN_JSON}
 
 
 def record_experience(
@@ -90,12 +76,8 @@ def record_experience(
 ) -> TaskExperience:
     """Store a finished run; returns it under the article's names, as it is stored (without secrets).
 
-    Each entry of the trace names at least an action; step, thought, action_type, control_text, parameters, result,
-    application and timestamp are the article's names, others are understood too (see `ExperienceMemory.remember`).
-    A failed run (`success=False`) is kept as what not to do.
-
-    Raises:
-        DataError: the trace is empty, or an entry names no action.
+    Each entry of the trace names at least an action, else it is a `DataError`; step, thought, action_type,
+    control_text, parameters, result, application and timestamp are the article's names, others are understood too.
     """
     first = execution_trace[0] if isinstance(execution_trace, Sequence) and execution_trace else {}
     application = first.get("application") if isinstance(first, Mapping) else None
@@ -120,10 +102,6 @@ def create_experience_index(experiences_dir: str | Path) -> ExperienceMemory:
 
     The folder is a store, or one of the article's flat files (`<task_id>.json`): those are read into the store
     `index_db` inside it. Theirs is the owner's word: a run that says `success: true` counts as verified.
-
-    Raises:
-        NotFoundError: there is neither a store nor such a file.
-        DataError: none of the files can be read.
     """
     folder = Path(experiences_dir)
     flat = [] if (folder / "records").is_dir() else sorted(folder.glob("*.json"))
@@ -150,10 +128,8 @@ def retrieve_relevant_experiences(
 ) -> list[dict[str, Any]]:
     """Past experiences at or above the threshold, best first, as `TaskExperience` dicts with `similarity_score`.
 
-    Failed runs come last, with `success` False: what was tried and did not work. `index` is what
-    `create_experience_index` returned, or a folder for it. The score is the estimated probability that the experience
-    helps; None takes the threshold that belongs to the embedder in use. Steps are bound to the new task as in any
-    prompt: what only the old run knew is not among them.
+    Failed runs come last, with `success` False. `index` is what `create_experience_index` returned, or a folder for it;
+    a threshold of None that of the embedder in use. Steps are bound to the new task, as in any prompt.
     """
     memory = index if isinstance(index, ExperienceMemory) else create_experience_index(index)
     found = memory.retrieve(new_task, top_k=top_k, threshold=similarity_threshold)
@@ -192,13 +168,7 @@ def build_prompt_with_memory(
     *,
     max_tokens: int = 1200,
 ) -> str:
-    """The text prompt for `task` with past experiences as suggestions.
-
-    `screenshot` and `controls` travel beside the text in a vision prompt, as in the article; they are not part of it.
-
-    Raises:
-        DataError: one of the experiences lacks a key of the article, or has no steps.
-    """
+    """The text prompt for `task` with past experiences; `screenshot` and `controls` travel beside it."""
     hits = [
         Hit(experience=_record(view), score=float(view["similarity_score"]), ranked_by="fused")
         for view in relevant_experiences
@@ -232,10 +202,7 @@ class MemoryComparison:
 
     @property
     def step_reduction(self) -> float | None:
-        """1 - with/without: the share of steps saved, negative when memory added some; 0 when there were none to save.
-
-        None when one of the runs did not reach the goal (`success` False or None): giving up early saves nothing.
-        """
+        """1 - with/without, negative when memory added steps; None when a run did not reach the goal."""
         runs = (self.without_memory, self.with_memory)
         if not all(run.get("success", True) for run in runs):
             return None
@@ -252,10 +219,8 @@ class MemoryComparison:
 
 
 def compare_with_without_memory(task: str, run_ufo_task: Callable[..., Mapping[str, Any]]) -> MemoryComparison:
-    """Run `task` twice through `run_ufo_task(task, use_memory=…)`, which returns at least `steps`.
-
-    Better also `success` (a run that missed the goal saves nothing; without it both are taken to have reached it) and
-    `cost`.
+    """Run `task` twice through `run_ufo_task(task, use_memory=…)`, which returns at least `steps`, and better also
+    `success` (without it both runs are taken to have reached the goal) and `cost`.
     """
     if not callable(run_ufo_task):
         raise UsageError(f"run_ufo_task is a function, not {run_ufo_task!r:.60}")

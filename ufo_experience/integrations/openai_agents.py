@@ -1,7 +1,6 @@
 """OpenAI Agents SDK: `run_with_memory(agent, task, recorder)` in place of `Runner.run(agent, task)`.
 
-What is known goes before the instructions of every model call (`call_model_input_filter`); every function tool that was
-called is a step (`RunHooks`). Tested with `openai-agents` 0.24.
+Every function tool that was called is a step. Tested with `openai-agents` 0.24.
 """
 
 from __future__ import annotations

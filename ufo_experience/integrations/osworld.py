@@ -1,9 +1,7 @@
-"""OSWorld: `WithMemory(agent, recorder)` in place of an agent of its harness.
+"""OSWorld: `WithMemory(agent, recorder)` in place of an agent of its harness; at the end `judge(env.evaluate())`.
 
-`predict` gets what is known before the instruction and notes the actions; call `judge(env.evaluate())` at the end. The
-evaluator is independent of the agent, so its word makes a run verified. Actions are code with coordinates: a control is
-named by the accessibility tree of the observation, or by the agent's own words; a run in which most stay unnamed is
-kept and counted, and shown to nobody. No package is needed; the harness is duck-typed.
+Actions are code with coordinates: a control is named by the accessibility tree of the observation, or by the agent's
+own words; a run in which most stay unnamed is kept and counted, and shown to nobody.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Pydantic AI: `Agent(model, capabilities=[ExperienceCapability(recorder)])`.
-
-What is known of the prompt is an instruction of the run; every tool call is a step. Tested with `pydantic-ai` 2.68.
-"""
+"""Pydantic AI: `Agent(model, capabilities=[ExperienceCapability(recorder)])`. Tested with `pydantic-ai` 2.68."""
 
 from __future__ import annotations
 

@@ -5,9 +5,8 @@
     recorder.step("click", "New Email", control_type="Button")
     recorder.finish(success=True, judge="program")  # by somebody other than the agent
 
-The log (the plain format, one step a line) is written as the run goes, without secrets, and can be ingested after a
-crash. A wrong argument raises. A fault of memory itself never stands in the way of the host: it is logged once, and
-memory is silent for the rest of the run (`recorder.fault` says why).
+The log is written as the run goes, without secrets, and can be ingested after a crash. A wrong argument raises; a fault
+of memory itself is logged once, and memory is silent for the rest of the run (`recorder.fault` says why).
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ _log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Start:
     """What is known at the start of a run. `block` goes before the task ("" when nothing is known), `ids` are the
-    records it shows. Asked for with `guide=True`: `guide` leads along the best known way, and where none is known well
-    enough, `choices` along some that may be meant, for an agent to choose from.
+    records it shows. Asked for with `guide=True`: `guide` leads along the best known way; without one, `choices` along
+    some that may be.
     """
 
     block: str = ""
@@ -56,13 +55,10 @@ class Start:
 
 @names_arguments
 class Recorder:
-    """Records the runs of one agent, one after another. Not for several runs at once: make one for each.
+    """Records the runs of one agent, one after another, in a memory (or the place of a store).
 
-    Args:
-        memory: where runs are learned, and asked for; or the place of a store.
-        logs: folder for the logs of the runs (without: none is written, and a crash loses the run).
-        save: which runs are learned: a mode of UFO's SAVE_EXPERIENCE ("always", "auto", "always_not") or a policy.
-        max_tokens: of the block (default: the memory's).
+    `logs` is a folder for the logs of the runs (without it a crash loses the run), `save` says which runs are learned:
+    a mode of UFO's SAVE_EXPERIENCE or a policy; `max_tokens` is of the block (default: the memory's).
     """
 
     def __init__(
@@ -90,10 +86,7 @@ class Recorder:
         self._is_finished = False
 
     def start(self, task: str, application: str | None = None, *, guide: bool = False) -> Start:
-        """Begin a run: what is known of the task. A run that was not finished is left to its log; a warning says so.
-
-        Of an empty task nothing is known, and nothing is learned; a warning says that, too.
-        """
+        """Begin a run: what is known of the task. A run that was not finished is left to its log; a warning says so."""
         if self._steps and not self._is_finished:
             left = "not learned" if self.log is None else f"left to {self.log}: ingest it"
             _log.warning("the run before was not finished: its %d steps are %s", len(self._steps), left)
@@ -131,13 +124,9 @@ class Recorder:
 
         A typed value goes into `parameters`, also where it differs each time: `step("type", "To", {"text": address})`.
         `within` names the row, group or dialog around the control, `controls` lists what was in view before the action
-        (names, or objects with name and type): by them one of several equal controls is told apart, and a menu or
-        dialog that was opened in vain is left out. A step that had no effect says so: `result="no effect"`. What is
-        typed into a `secret` control is kept nowhere.
-
-        Raises:
-            UsageError: an argument is of the wrong kind (it is named), or no run is going on.
-            DataError: a value cannot be kept, as an empty action; the run goes on without this step.
+        (names, or objects with name and type). A step that had no effect says so: `result="no effect"`. What is typed
+        into a `secret` control is kept nowhere. A value that cannot be kept is a `DataError`; the run goes on without
+        this step.
         """
         texts = {"control_type": control_type, "within": within, "error": error, "application": application}
         given = {
@@ -191,13 +180,9 @@ class Recorder:
     ) -> Experience | None:
         """End the run: credit what was shown, and learn by the save policy; returns the record, if one is kept.
 
-        `success` without a `judge`, or with "agent", is the agent's own claim: the run is kept as observed, shown to
-        nobody, and nothing is credited; a warning says so. `judge` "program" is a check of the result, "user" a person,
-        "model" a model that did not act. `wordings` are other ways to ask for the task, by which it is found, too. The
-        log gets the ending `.finished`: `ingest` of its folder reads what a crash left.
-
-        Raises:
-            UsageError: `success` is not True, False or None, nobody knows that `judge`, or the run is finished.
+        `success` without a `judge`, or with "agent", is the agent's own claim: the run is shown to nobody, nothing is
+        credited, and a warning says so. `judge` "program" is a check of the result, "user" a person, "model" a model
+        that did not act. `wordings` are other ways to ask for the task. The log gets the ending `.finished`.
         """
         if success is not None:
             expect(bool, success, "success")

@@ -1,12 +1,7 @@
 """Approved experiences as Agent Skills: a folder for each, with a SKILL.md that agents read and the record itself.
 
-    skills/insert-a-table-into-the-document-6935f48a/
-        SKILL.md          name, description (when to use it, when not), the procedure, where it comes from
-        experience.json   the record
-
-Only what a person approved and what worked is written; `import` takes a folder of skills, quarantined. The same store
-gives the same bytes. Layout: https://agentskills.io (name of at most 64 lower-case letters, digits and hyphens;
-description of at most 1,024 characters).
+Only what a person approved and what worked is written. The same store gives the same bytes. Layout:
+https://agentskills.io (name of at most 64 lower-case letters, digits and hyphens; description of at most 1,024).
 """
 
 from __future__ import annotations
@@ -33,11 +28,7 @@ _ADVICE = (
 
 
 def export_skills(memory: ExperienceMemory, folder: Path) -> list[Path]:
-    """Write a skill for each approved success; returns their folders.
-
-    Raises:
-        StorageError: a file cannot be written, or `folder` is a file.
-    """
+    """Write a skill for each approved success; returns their folders. Raises `StorageError`."""
     written = []
     for one in memory.list(where=RecordFilter(trust=Trust.APPROVED, success=True)):
         place = folder / skill_name(one)

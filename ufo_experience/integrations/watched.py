@@ -8,7 +8,6 @@ from typing import Any
 
 from ufo_experience.integrations.recorder import Recorder
 from ufo_experience.schema import Experience
-from ufo_experience.traces.in_memory import JudgedBy
 
 Check = Callable[[Any], bool | None]  # looks at a result and says whether the task was done; None: unknown
 
@@ -16,10 +15,7 @@ Check = Callable[[Any], bool | None]  # looks at a result and says whether the t
 class Watched:
     """The runs of one agent of a framework. `block` is what is known of the task of the run that goes on.
 
-    A host may carry out several calls side by side. They are noted in the order they were begun:
-
-        watched.called("c1"), watched.called("c2")
-        watched.answered("c2", …), watched.answered("c1", …)    c1 is noted first
+    A host may carry out several calls side by side. They are noted in the order they were begun.
     """
 
     def __init__(self, recorder: Recorder, application: str | None = None, check: Check | None = None) -> None:
@@ -54,21 +50,16 @@ class Watched:
             del self._calls[next(iter(self._calls))]
             note()
 
-    def _ending(self, result: Any) -> tuple[bool | None, JudgedBy | None]:
-        """Who says what of the run; calls that were answered behind one that never was are noted now."""
+    def end(self, result: Any) -> Experience | None:
+        """Learn the run; calls that were answered behind one that never was are noted now."""
         for note in filter(None, self._calls.values()):
             note()
         success = None if self._check is None else self._check(result)
-        return success, None if success is None else "program"
-
-    def end(self, result: Any) -> Experience | None:
-        """Learn the run."""
-        return self.recorder.finish(*self._ending(result))
+        return self.recorder.finish(success, None if success is None else "program")
 
     async def abegin(self, task: str) -> None:
-        """`begin` in a thread, for loops that must not wait."""
+        """`begin` in a thread, for loops that must not wait; so is `aend`."""
         await asyncio.to_thread(self.begin, task)
 
     async def aend(self, result: Any) -> Experience | None:
-        """`end` in a thread."""
-        return await self.recorder.afinish(*self._ending(result))
+        return await asyncio.to_thread(self.end, result)

@@ -80,16 +80,13 @@ class ExperienceMemory(Upkeep):
         create: bool = True,
         settings: Settings | None = None,
     ) -> None:
-        """Open (or create) the store at `location`: a folder or a URL; or take a store that is open.
+        """Open (or create) the store at `location`: a folder or a URL; or take a store that is open. Raises as
+        `open_store`.
 
         `embedder` is a spec (see `open_embedder`), an object of the `Embedder` protocol, or "auto": the one the index
         was made with; for a new store OpenAI if a key is configured, else hashing. `top_k` and `threshold` are those of
         every `retrieve` that gives none. What is given here stands over `settings`, and those over file and environment
         (see `Settings`).
-
-        Raises:
-            NotFoundError: there is no store and `create` is False.
-            StorageError, DataError, UsageError: as the store.
         """
         spec = embedder if isinstance(embedder, str) else None
         where = str(location) if isinstance(location, (str, Path)) else getattr(location, "location", None)
@@ -154,9 +151,8 @@ class ExperienceMemory(Upkeep):
     ) -> IngestReport:
         """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`.
 
-        A source is a file or a folder of them, an open file, or a run as a mapping with `task` and `steps`. While a
-        model that words records does not answer, the job waits for it for at most `wait` seconds; without, records are
-        worded by rules.
+        A source is a file or a folder of them, an open file, or a run as a mapping with `task` and `steps`. For a model
+        that words records and does not answer the job waits at most `wait` seconds; then rules word them.
         """
         from ufo_experience.ingest import ingest
         from ufo_experience.summarize import open_summarizer
@@ -217,14 +213,12 @@ class ExperienceMemory(Upkeep):
 
         Args:
             success: None when nobody has judged the run: it is kept and not shown to agents until `judge` or `approve`.
-            judge: who says so: "user", "program" (a check, an evaluator), "model", or "agent" (the agent
-                itself, which is no judgement). Default: the program that calls this.
+            judge: who says so: "user", "program" (a check, an evaluator; the default), "model", or "agent" (the agent
+                itself, which is no judgement).
             trust: your word instead of what the outcome gives (verified when judged, else observed).
             summarizer: who words the record; "openai" asks the service, the default nobody.
-            wordings: other ways to ask for the same, by which it is found as well as by the task; eight at most. A
-                language model that has just done the task can word them.
-            details: `session`, `env`, `agent`, `score`, `failure_reason`, `cost`, `tokens`, `latency_ms`, `plan`,
-                `started_at`; see `RunDetails`.
+            wordings: at most eight other ways to ask for the same, by which it is found as well as by the task.
+            details: `session`, `env`, `agent`, `score`, …; see `RunDetails`.
 
         Raises:
             DataError: a field is wrong; it is named. Or nothing can be learned from the run (`E_EMPTY`).
@@ -255,10 +249,7 @@ class ExperienceMemory(Upkeep):
         """Say how a run ended that nobody had judged, or that was judged wrongly; returns the record as it is now.
 
         The record itself is not rewritten: the verdict is kept beside it, like its trust. An observed record becomes
-        verified by it; one in quarantine stays there until it is approved.
-
-        Raises:
-            NotFoundError, UsageError: no record, or several, have an id that begins so.
+        verified by it; one in quarantine stays there until it is approved. Raises as `get`.
         """
         expect(bool, success, "success")
         if judge not in get_args(Judge):
@@ -288,10 +279,9 @@ class ExperienceMemory(Upkeep):
     ) -> Retrieval:
         """The experiences that help with `task`: a sequence of hits, best first; see `Retriever.retrieve`.
 
-        `threshold` None means the setting `threshold`, else the one calibrated for the embedder in use, else
-        0.75. `near` asks for so many of the best below it, too. `only` are ids: no other record answers, and they are
-        ranked among themselves. `controls` are those in view (as for `Guide.next`), `done` the names of those acted on
-        so far: among equals the way comes first whose next target is on the screen.
+        `threshold` None means the setting, else the one calibrated for the embedder in use, else 0.75. `near` asks for
+        so many of the best below it, too. `only` are ids: no other record answers. `controls` are those in view (as for
+        `Guide.next`), `done` the names of those acted on: among equals the way whose next target is on the screen wins.
         """
         for name, given in (("task", task), ("application", application or ""), ("env", env or "")):
             expect(str, given, name)
@@ -380,9 +370,8 @@ class ExperienceMemory(Upkeep):
     ) -> tuple[Guide, ...]:
         """Guides along at most `limit` ways that may be meant, best first, for an agent to choose from.
 
-        For a task for which `guide` finds none: retrieval thinks each of them possible, not likely, and the task has
-        the values it takes. Whoever chooses has to read what it was learned for (`guide.procedure.task`). `hits` is
-        what was retrieved for the task already, with what came near.
+        For a task for which `guide` finds none: each is possible, not likely, and the task has the values it takes.
+        Whoever chooses has to read what it was learned for (`guide.procedure.task`). `hits` is what was retrieved.
         """
         from ufo_experience.procedure.offer import LOOKED_THROUGH, choices
 
@@ -461,8 +450,7 @@ class ExperienceMemory(Upkeep):
     ) -> Ids:
         """Credit (or blame) records with the outcome of the run they were injected into; returns the ids updated.
 
-        Exactly what is passed is credited: a block stands for what it shows, hits for all of them, whether or not a
-        prompt had room for each. A `session` that was reported before changes nothing.
+        A block stands for what it shows, hits for all of them. A `session` that was reported before changes nothing.
         """
         from ufo_experience.prompt.builder import PromptBlock
 
@@ -508,10 +496,8 @@ class ExperienceMemory(Upkeep):
         *,
         trust: Trust | str = Trust.VERIFIED,
     ) -> str:
-        """Store one state/action/outcome triple; returns its id. `state.task` and `outcome.success` are required.
-
-        Raises:
-            DataError: naming the field.
+        """Store one state/action/outcome triple; returns its id. `state.task` and `outcome.success` are required, and a
+        `DataError` names the field.
         """
         from ufo_experience.traces.in_memory import schema_steps
 

@@ -60,10 +60,8 @@ class Parts:
         return self.service().waiting(seconds) if seconds > 0 else nullcontext()
 
     def embedder(self) -> Embedder:
-        """The embedder in use: the one asked for, else the index's, else OpenAI's with a key, else hashing.
-
-        Raises:
-            DataError: the index was made with another one.
+        """The embedder in use: the one asked for, else the index's, else OpenAI's with a key, else hashing. Raises
+        `DataError` where the index was made with another one.
         """
         with self._lock:
             if self._embedder is None:
@@ -83,10 +81,7 @@ class Parts:
 
     @contextmanager
     def rebuilding(self) -> Iterator[None]:
-        """While the index is made again it takes on the embedder in use, whichever it had.
-
-        One that cannot answer is found out first: the index stays as it was.
-        """
+        """Where the index takes on another embedder; one that cannot answer is found out first."""
         before, self._is_checked = self._is_checked, True
         try:
             if self.index.embedder_name() not in (None, self.embedder().name):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,16 +54,17 @@ class Upkeep:
     # ---- index ----
 
     def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
-        """Bring index and `experience.yaml` in line with the records, whoever changed them; with `rebuild` both are
-        made again from nothing else (vectors of unchanged texts are kept).
+        """Bring index and `experience.yaml` in line with the records, whoever changed them; with `rebuild` what is not
+        whole is made again from nothing else (vectors of unchanged texts are kept).
         """
-        if rebuild:
-            with self.parts.rebuilding():
-                report = self.parts.index.rebuild(progress)
-        else:
-            report = self.parts.index.sync(progress, thorough=True)
+        began, index = time.perf_counter(), self.parts.index
+        with self.parts.rebuilding() if rebuild else nullcontext():
+            embedder = self.parts.embedder()
+            before = replace(embedder.spending)
+            report = index.rebuild(progress) if rebuild else index.sync(progress, thorough=True)
         self._failure = None
-        return report
+        requests, cost = embedder.spending.requests - before.requests, embedder.spending.cost - before.cost
+        return replace(report, requests=requests, cost=cost, seconds=time.perf_counter() - began)
 
     def take_in(self, records: Iterable[Experience]) -> Added:
         """Store records, redacted, and index them as far as can be done now. Raises as the store's `add`."""
@@ -71,8 +74,8 @@ class Upkeep:
         return done
 
     def index_if_possible(self) -> str | None:
-        """Index what was stored; it waits (and is found by its words) when the embedder cannot answer now, or another
-        process is writing. Returns why; a fault of the embedder is logged when it is another than before.
+        """Index what was stored. It waits (and is found by its words) when the embedder cannot answer now, or another
+        process is writing; returns why.
         """
         before, self._failure = self._failure, None
         try:
@@ -95,11 +98,8 @@ class Upkeep:
         return f"stored and found by words, but not embedded: {self._failure}; when that is mended: {command}"
 
     def verify(self, *, repair: bool = False) -> StoreReport:
-        """Read every byte of records, events and index. `repair` first sets aside what cannot be used (into
-        `corrupt/`) and makes the index again.
-        """
-        found = self.store.verify(repair=repair)
-        wrong = self.parts.index.check()
+        """Read every byte of records, events and index; `repair` sets aside what cannot be used (into `corrupt/`)."""
+        found, wrong = self.store.verify(repair=repair), self.parts.index.check()
         if wrong and repair:
             self.index(rebuild=True)
             wrong = self.parts.index.check()
@@ -159,10 +159,7 @@ class Upkeep:
         self, source: str | Path | None = None, *, where: RecordFilter | None = None, dry_run: bool = False
     ) -> ChangeReport:
         """Erase what came from a source (a file, a folder above it, a session), or what a filter says, everywhere:
-        records, removed ones too, index, vectors, verdicts, the audit log, and copies that were set aside.
-
-        Raises:
-            NotFoundError: no record comes from this source; the nearest known ones are named.
+        records, removed ones too, index, vectors, verdicts, the audit log. Raises `NotFoundError` where there is none.
         """
         if source is not None and where is not None:
             raise UsageError("give a source or a filter, not both (a filter has a source, too)")
@@ -196,10 +193,7 @@ class Upkeep:
 
         It is sent the tasks and controls of the newest runs that may be shown, without values. At most five lessons of
         an application stay; three are shown as tips in a prompt, and reports on it count as their help and harm.
-
-        Raises:
-            UsageError: no chat model is configured: `summarizer` or `judge` is `openai:MODEL`.
-            ServiceError: the model cannot answer; what was learned of other applications stays.
+        Raises `UsageError` (no chat model is configured), `ServiceError` (what was learned until then stays).
         """
         from ufo_experience.summarize.lessons import learn, model_of
 
@@ -209,7 +203,7 @@ class Upkeep:
         return learn(admitted, self.parts.lessons, self.parts.service(), model)
 
     def export(self, format: str = "json", output: str | Path | None = None) -> ExportReport:
-        """Write all records to one file, or into the report's `text`. See `exchange.export`."""
+        """Write all records to one file, or into the report's `text`; see `exchange.export`."""
         expect((str, Path), "" if output is None else output, "output")
         return exchange.export(self.store, format, output)
 
@@ -222,10 +216,7 @@ class Upkeep:
         it lies in, or logs; quarantined until approved. The files of UFO's own index are left closed, and named.
 
         `approve` is your word that all of it may be shown to agents, also what was imported before. `restore` is for
-        your own backup: trust and use are taken as written.
-
-        Raises:
-            DataError: the file as a whole cannot be read.
+        your own backup: trust and use are taken as written. Raises `DataError`: it cannot be read.
         """
         expect((str, Path), file, "file")
         path = exchange.ufo_yaml(Path(file))

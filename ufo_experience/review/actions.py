@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import secrets
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -36,8 +35,8 @@ Form = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Change:
-    """A change that was made. To take it back: the records `before`, what had been `said` of them, the ids of new ones
-    (`after`), and id → fingerprint right after the change (`seen`): what became another since is not overwritten.
+    """A change that was made, with what takes it back: the records `before`, what had been `said` of them, the ids of
+    new ones (`after`), and id → fingerprint right after it (`seen`): what became another since is not overwritten.
     """
 
     id: str
@@ -54,7 +53,7 @@ class Actions:
 
     def __init__(self, memory: ExperienceMemory) -> None:
         self._memory = memory
-        self._done: OrderedDict[str, Change] = OrderedDict()
+        self._done: dict[str, Change] = {}
 
     def change(self, verb: str, seen: Mapping[str, str], keep: str = "") -> Change:
         """Approve, quarantine or remove records, say that they worked or failed, or merge them into `keep`: the others
@@ -85,8 +84,8 @@ class Actions:
         return self._note("edited", before, said, [*now, self._memory.get(new.id)], (new.id,))
 
     def undo(self, change_id: str) -> Change:
-        """Put the records back as they were before a change, and take out what it made. Raises `NotFoundError` when it
-        is not known any more, `ConflictError` when one was changed since.
+        """Put the records back as they were before a change, and take out what it made; not those that were changed
+        since.
         """
         change = self._done.get(change_id)
         if change is None or change.undone:
@@ -138,8 +137,8 @@ class Actions:
         id = secrets.token_hex(16)
         seen = {} if verb == "removed" else {one.id: fingerprint(one) for one in now}
         self._done[id] = change = Change(id, verb, before, said, seen, after)
-        while len(self._done) > KEPT:
-            self._done.popitem(last=False)
+        for forgotten in list(self._done)[:-KEPT]:
+            del self._done[forgotten]
         self._audit(verb, before)
         return change
 
@@ -150,8 +149,7 @@ class Actions:
 def edited(old: Experience, form: Form) -> Experience:
     """A new record as the form has it: its task, tips and slots, and only the steps that are ticked, as written.
 
-    A field that the form lacks stays as it is. Raises `UsageError` where something is empty or nothing is different,
-    `DataError` where a text does not fit.
+    A field that the form lacks stays. Raises `UsageError` where something is empty or nothing is different.
     """
     given = {name: value.strip() for name, value in form}
     if not given.get("task"):

@@ -57,6 +57,7 @@ def environment() -> Environment:
     )
     made.globals |= {"trust_words": TRUST_WORDS, "risky": RISKY}
     made.filters["plain"] = plain_name
+    made.filters["counted"] = lambda count, word: f"{count} {word}{'' if count == 1 else 's'}"
     made.filters["day"] = lambda moment: moment.strftime("%Y-%m-%d")
     made.filters["query"] = lambda pairs: urlencode([(key, value) for key, value in pairs.items() if value])
     return made

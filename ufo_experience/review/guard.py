@@ -43,8 +43,7 @@ HEADERS = {
 class Guard:
     """ASGI middleware; `hosts` are the values of the Host header that are answered, with their port.
 
-    `token` opens the page once, by the start URL; `session` is what the cookie holds from then on. The fields of a form
-    are put into the scope as pairs, `scope["form"]`.
+    `token` opens the page once, `session` is what the cookie holds from then on. A form is put into `scope["form"]`.
     """
 
     def __init__(self, app: ASGIApp, *, token: str, session: str, hosts: Iterable[str]) -> None:

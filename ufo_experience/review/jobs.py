@@ -12,11 +12,7 @@ from ufo_experience.memory import ExperienceMemory
 
 
 class Jobs:
-    """The long jobs of one memory: `verify` reads every byte, `index` and `rebuild` bring the index in line.
-
-    What is known of the last one: its `name`, steps `done` of all (`total` 0: nobody knows) and its `error`. `results`
-    are the last ones of each job.
-    """
+    """The long jobs of one memory; `name`, steps `done` of all (`total` 0: unknown) and `error` are of the last."""
 
     def __init__(self, memory: ExperienceMemory) -> None:
         self._lock, self._since = threading.Lock(), 0.0

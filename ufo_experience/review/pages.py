@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.requests import Request
 
@@ -53,20 +52,17 @@ class Pages:
 
     def overview(self, request: Request) -> Data:
         """The one thing to do next, counts, use over time, what could not be answered, and how the index is."""
-        rows, health = self.rows.all(), self.health(request)
-        log = AuditLog(self.memory.store.cache_folder / FILE).rows()
-        days, unanswered = _days(log), _unanswered(log)
-        waits = Counter(row.waits for row in rows if row.waits)
+        rows, log = self.rows.all(), AuditLog(self.memory.store.cache_folder / FILE).rows()
+        days, waits = _days(log), Counter(row.waits for row in rows if row.waits)
         return {
-            **health,
+            **self.health(request),
             "unseen": waits.total() - waits[RISKY],
             "looked": waits[RISKY],
             "audited": self.memory.settings.audit,
-            "next": _next_thing(waits, unanswered, health),
             "applications": _applications(rows),
             "days": days,
             "most": max((answered + missed for _, answered, missed in days), default=0),
-            "unanswered": unanswered,
+            "unanswered": _unanswered(log),
         }
 
     def health(self, request: Request) -> Data:
@@ -107,7 +103,7 @@ class Pages:
     def queue(self, request: Request) -> Data:
         """What waits for a decision, with what is decided on: what no agent is shown before what is shown already."""
         rows = [row for row in self.rows.find(Search()) if row.waits]
-        rows.sort(key=lambda row: (row.waits == RISKY, row.outcome != "success", bool(row.risks)))
+        rows.sort(key=lambda row: (row.waits == RISKY, not row.one.outcome.success, bool(row.risks)))
         return {
             "rows": [(row, _told(row.one), _steps(row.one)) for row in rows[:QUEUE]],
             "total": len(rows),
@@ -116,12 +112,11 @@ class Pages:
 
     def experience(self, request: Request) -> Data:
         """Everything there is to say of one record."""
-        one = self.memory.get(request.path_params["id"])
-        row = self.rows.get(one.id) or Row(one, self.memory.parts.policy)
+        row = self._row(request)
+        one = row.one
         shown, standing = self._standing(row)
         waits = one.trust.rank < self.memory.parts.policy.least(one).rank
         told = _approved(one) if waits else one
-        block = self.memory.build_prompt(row.task, [Hit(experience=told, score=1.0, ranked_by="structured")])
         others = [other for other in self.rows.all() if other.one.id != one.id and other.way == row.way]
         old = one.provenance.supersedes
         return {
@@ -134,7 +129,7 @@ class Pages:
             "like": [other for other in others if other.one.trust is not Trust.QUARANTINED],
             "change": difference(self.memory.get(old), one) if old and old in self.memory.store else [],
             "raw": one.model_dump_json(indent=2),
-            "block": block,
+            "block": self.memory.build_prompt(row.task, [Hit(experience=told, score=1.0, ranked_by="structured")]),
         }
 
     def attempt(self, request: Request) -> Data:
@@ -155,12 +150,15 @@ class Pages:
 
     def edit(self, request: Request, form: Form = (), **more: Any) -> Data:
         """The form of a record as it is or was filled in, what is wrong with it, or the difference that it makes."""
-        one = self.memory.get(request.path_params["id"])
-        row = self.rows.get(one.id) or Row(one, self.memory.parts.policy)
+        row = self._row(request)
         ticked = [value for name, value in form if name == "step"]
-        numbers = [str(step.step_number) for step in one.action.steps]
+        ticked = ticked if form else [str(step.step_number) for step in row.one.action.steps]
         empty: Data = {"problem": "", "difference": ()}
-        return {"row": row, "form": form, "given": dict(form), "ticked": ticked if form else numbers, **empty, **more}
+        return {"row": row, "form": form, "given": dict(form), "ticked": ticked, **empty, **more}
+
+    def _row(self, request: Request) -> Row:
+        one = self.memory.get(request.path_params["id"])
+        return self.rows.get(one.id) or Row(one, self.memory.parts.policy)
 
     def _standing(self, row: Row) -> tuple[bool, str]:
         """Whether agents are shown this record, as retrieval itself answers for its own task, and why not."""
@@ -208,25 +206,6 @@ def _applications(rows: Sequence[Row]) -> list[tuple[str, int]]:
         names.setdefault(application_key(row.application) or "", []).append(row.application)
     told = [(min(spelled, key=lambda one: (len(one), one)) or "(none)", len(spelled)) for spelled in names.values()]
     return sorted(told, key=lambda one: -one[1])[:10]
-
-
-def _next_thing(waits: Counter[str], unanswered: Sequence[tuple[str, int, str]], health: Data) -> tuple[str, str]:
-    """The one thing to do next, and the page on which it is done."""
-    if unseen := waits.total() - waits[RISKY]:
-        return f"Decide on {_counted(unseen, 'run')} that no agent is shown yet", "/queue"
-    if waits[RISKY]:
-        return f"Look at {_counted(waits[RISKY], 'run')} with a step to be careful with", "/queue"
-    if health["indexed"] < health["records"]:
-        return f"Bring the index in line: {health['records'] - health['indexed']} are found by words alone", "/health"
-    if unanswered:
-        task, count, _ = unanswered[0]
-        said = f"Teach “{task}”: asked {_counted(count, 'time')}, nothing is known of it"
-        return said, f"/try?{urlencode({'task': task})}"
-    return "Nothing waits: see what an agent would be told", "/try"
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _told(one: Experience) -> list[tuple[str, list[str]]]:

@@ -48,10 +48,6 @@ class Row:
     def application(self) -> str:
         return plain_name(self.one.state.application or "")
 
-    @property
-    def outcome(self) -> str:
-        return {True: "success", False: "failure", None: "unknown"}[self.one.outcome.success]
-
     @cached_property
     def seen(self) -> str:
         """The fingerprint of the record: what a change is bound to."""

@@ -1,12 +1,23 @@
 """The agent's side of the loop: what an agent remembers while it runs, what agents share, and sessions around them.
 
-    from ufo_experience.session import Blackboard, LinuxSession, Memory, SessionConfig, SessionParts
-
 Everything a program needs of sessions is imported from here; the modules inside may change.
 """
 
 from ufo_experience.session.blackboard import Blackboard, ImageMemoryItem, ImageMemoryItemNames
-from ufo_experience.session.dispatcher import LocalCommandDispatcher, Tool, WebSocketCommandDispatcher
+from ufo_experience.session.commands import (
+    ACTION,
+    DATA_COLLECTION,
+    Command,
+    CommandDispatcher,
+    ConnectionLostError,
+    LocalCommandDispatcher,
+    Result,
+    ResultStatus,
+    Target,
+    TaskExecutionProtocol,
+    Tool,
+    WebSocketCommandDispatcher,
+)
 from ufo_experience.session.memory import Memory, MemoryItem
 from ufo_experience.session.parts import (
     ConsoleInteractor,
@@ -17,32 +28,21 @@ from ufo_experience.session.parts import (
     SessionConfig,
     SessionParts,
 )
-from ufo_experience.session.plan import Plan, export_plan, load_plan
+from ufo_experience.session.plan import FollowerSession, FromFileSession, Plan, export_plan, load_plan
 from ufo_experience.session.pool import SessionFactory, SessionPool, SessionReport, TaskStatus
 from ufo_experience.session.protocols import (
-    ACTION,
-    DATA_COLLECTION,
     Agent,
     AgentError,
     AgentStatus,
-    Command,
-    CommandDispatcher,
-    ConnectionLostError,
     Context,
     ContextNames,
     Decision,
     Evaluator,
-    Result,
-    ResultStatus,
-    Target,
-    TaskExecutionProtocol,
     Turn,
 )
 from ufo_experience.session.round import BaseRound
-from ufo_experience.session.session import BaseSession
-from ufo_experience.session.session_types import (
-    FollowerSession,
-    FromFileSession,
+from ufo_experience.session.session import (
+    BaseSession,
     LinuxBaseSession,
     LinuxServiceSession,
     LinuxSession,

@@ -48,10 +48,8 @@ class ImageMemoryItem(MemoryItem):
 class Blackboard:
     """The shared memory of a session. Thread-safe; hold `lock` around a read and the write that depends on it.
 
-    `questions` are those put to the user, with the answers, `requests` what the user asked for, `trajectories` the
-    steps of any agent, `screenshots` pictures worth keeping. With `audit_file`, every change made through the
-    blackboard is appended to that file as one JSON line. If the disk refuses the line, the call raises `StorageError`
-    and the change stands in memory.
+    With `audit_file`, every change made through the blackboard is appended to that file as one JSON line. If the disk
+    refuses the line, the call raises `StorageError` and the change stands in memory.
     """
 
     def __init__(
@@ -98,10 +96,7 @@ class Blackboard:
         return [step.get(TRAJECTORY_VALUE, step) for step in found]
 
     def add_image(self, screenshot_path: StrPath = "", metadata: Mapping[str, Any] | None = None) -> None:
-        """Add a screenshot with what is under `metadata` in the metadata, or all of it.
-
-        Raises DataError: no such file, not a PNG, JPEG, GIF, WebP or BMP image, or larger than 20 MB.
-        """
+        """Add a PNG, JPEG, GIF, WebP or BMP; of `metadata` what is under that name in it, or all of it."""
         image = decode_image(read_regular(Path(screenshot_path), MAX_IMAGE_BYTES))
         if image is None:
             raise DataError("not a PNG, JPEG, GIF, WebP or BMP image", file=str(screenshot_path))
@@ -223,11 +218,7 @@ class Blackboard:
         write_atomic(path, dump({"format_version": FORMAT_VERSION, **self.blackboard_to_dict()}))
 
     def load_from_file(self, path: StrPath) -> None:
-        """Replace all content by that of a file `save_to_file` wrote.
-
-        On a `DataError` the content stays as it was: there is no such file, it is torn or not JSON (`E_CORRUPT`), a
-        newer version wrote it (`E_VERSION`), or a part has the wrong shape (`E_SCHEMA`).
-        """
+        """Replace all content by that of a file. On a `DataError` the content stays as it was."""
         data, file = read_json(path, MAX_FILE_BYTES), str(path)
         try:
             self._take_over(data, "load_from_file", file=file)

@@ -1,8 +1,4 @@
-"""Files of a session, and the JSON form of what is written to them.
-
-An agent may remember anything: a result object, a window handle, a path. In memory it stays what it is. In JSON it
-becomes what pydantic makes of it (dataclasses and models their fields, times ISO 8601, bytes base64), else its text.
-"""
+"""Files of a session. In JSON a value becomes what pydantic makes of it, bytes base64, else its text."""
 
 from __future__ import annotations
 
@@ -65,10 +61,7 @@ def read_json(path: StrPath, max_bytes: int) -> Any:
 
 
 def read_json_lines(file_path: StrPath, last_k: int = -1) -> list[Any]:
-    """Read the objects and texts in the last `last_k` (-1: all) lines of a JSONL file, blank lines aside.
-
-    A line that is neither is left out and named in a warning of the log; a file that does not exist has no lines.
-    """
+    """The objects and texts in the last `last_k` (-1: all) lines of a JSONL file; other lines are logged."""
     if last_k < -1:
         raise UsageError(f"last_k is a number of lines, or -1 for all of them, not {last_k}")
     if last_k == 0 or not Path(file_path).exists():

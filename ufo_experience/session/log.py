@@ -5,9 +5,7 @@
     evaluation.log   one line per judgement
     output.md        the same as a report for people, written at the end
 
-Every line is with the operating system when a call returns; a killed session leaves whole lines. What is typed into
-password fields, pictures, and what memory put into a prompt reach no line. Redaction proper happens when a log is
-learned from.
+Passwords that were typed, pictures, and what memory put into a prompt reach no line; redaction proper happens later.
 """
 
 from __future__ import annotations
@@ -23,8 +21,9 @@ from typing import Any
 from ufo_experience.errors import DataError
 from ufo_experience.prompt.builder import strip_block
 from ufo_experience.redact import redact_text
+from ufo_experience.session.commands import Command, Outcomes, Result, Target
 from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json_lines, write_atomic
-from ufo_experience.session.protocols import Command, Decision, Outcomes, Result, Target
+from ufo_experience.session.protocols import Decision
 from ufo_experience.store.files import storage_errors
 
 HOST, APP = "HostAgent", "AppAgent"
@@ -119,10 +118,7 @@ class SessionLog:
     def step(
         self, head: Mapping[str, Any], decision: Decision, outcomes: Outcomes, shown: Sequence[str], error: str | None
     ) -> dict[str, Any]:
-        """Write one step to `request.log` and `response.log`; returns the line of the latter.
-
-        `head` says who did it and where, under UFO's keys; `shown` are the ids of what memory added to the prompt.
-        """
+        """Write one step, done by `head`, to both logs; returns the response line. Memory added what was `shown`."""
         for command, _ in outcomes:
             self._learn_secrets(command)
         self._write(self.requests, request_line(head, decision, shown))

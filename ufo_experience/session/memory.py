@@ -15,10 +15,7 @@ from ufo_experience.session.files import dump
 
 
 class MemoryItem(SimpleNamespace):
-    """One step of an agent, with whatever fields the agent cares to keep.
-
-    A field is given to the constructor, set with `set_value`, or simply assigned: `item.cost = 0.01`.
-    """
+    """One step of an agent, with whatever fields it keeps: given to the constructor, set, or simply assigned."""
 
     def set_value(self, key: str, value: Any) -> None:
         if not isinstance(key, str):
@@ -61,10 +58,7 @@ class MemoryItem(SimpleNamespace):
 
 
 class Memory:
-    """The steps of one agent in the order they were taken, the newest `max_items` of them. Thread-safe.
-
-    Every list given out is a copy: changing it does not change the memory.
-    """
+    """The steps of one agent, the newest `max_items` of them. Thread-safe; every list given out is a copy."""
 
     MAX_ITEMS: ClassVar[int] = 10_000
 

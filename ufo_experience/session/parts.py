@@ -12,8 +12,9 @@ from typing import Any, Literal, get_args
 from ufo_experience.errors import UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.offer import PROVEN_AFTER
+from ufo_experience.session.commands import CommandDispatcher
 from ufo_experience.session.files import StrPath
-from ufo_experience.session.protocols import Agent, CommandDispatcher, Evaluator
+from ufo_experience.session.protocols import Agent, Evaluator
 
 SAVE_MODES = ("always", "ask", "auto", "always_not")  # of UFO's `SAVE_EXPERIENCE`
 RecallMode = Literal["advise", "ahead", "replay"]

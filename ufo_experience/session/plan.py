@@ -1,4 +1,4 @@
-"""Plan files: actions to replay, or a request to work on.
+"""Plan files: actions to replay, or a request to work on; and the sessions that do so.
 
     {"request": "Send an email to John",
      "actions": [{"agent": "HostAgent", "action": "select_application", "parameters": {"app_name": "Outlook"}},
@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,12 @@ from pydantic import AliasChoices, BaseModel, Field
 from ufo_experience.errors import DataError
 from ufo_experience.integrations.formats import to_plan_file
 from ufo_experience.schema import Experience, validate
+from ufo_experience.session.commands import Command, Target
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.log import APP, HOST
-from ufo_experience.session.protocols import AgentStatus, Command, Decision, Target, Turn
+from ufo_experience.session.parts import Interactor, SessionParts
+from ufo_experience.session.protocols import AgentStatus, Decision, Turn
+from ufo_experience.session.session import WindowsBaseSession
 
 MAX_PLAN_BYTES = 4 * 1024 * 1024
 
@@ -54,17 +58,6 @@ def load_plan(path: StrPath, values: Mapping[str, str] | None = None) -> Plan:
     return validate(Plan, _fill(read_json(path, MAX_PLAN_BYTES), values or {}), file=str(path))
 
 
-def check_replayable(plan: Plan, path: StrPath) -> None:
-    """Raise `DataError` for a plan without actions, or with a placeholder nobody filled: nothing may be executed."""
-    if not plan.actions:
-        raise DataError("no actions to replay; run it as a batch instead", file=str(path), field="actions")
-    for number, action in enumerate(plan.actions):
-        left = _PLACEHOLDER.search(dump(action.parameters))
-        if left:
-            field = f"actions.{number}.parameters"
-            raise DataError(f"{left[0]} is not filled: give its value", file=str(path), field=field)
-
-
 def export_plan(experience: Experience, path: StrPath) -> Path:
     """Write an experience as a plan file. Raises StorageError when the disk refuses."""
     write_atomic(path, dump(to_plan_file(experience)) + "\n")
@@ -72,10 +65,12 @@ def export_plan(experience: Experience, path: StrPath) -> Path:
 
 
 class PlanAgent:
-    """Replays its part of a plan, exactly as written. Stops the run when an action does not work, or may not."""
+    """Replays its part of a plan, exactly as written. Stops the run when an action does not work, or may not.
+
+    `left` are the actions still to be done, shared by the two agents that replay a plan.
+    """
 
     def __init__(self, left: deque[PlanAction], name: str) -> None:
-        """`left` are the actions still to be done, shared by the two agents that replay a plan."""
         self.name, self._left = name, left
 
     async def act(self, turn: Turn) -> Decision:
@@ -94,6 +89,45 @@ class PlanAgent:
         command = Command(action.action, action.parameters, target=target)
         opened = [str(action.parameters[key]) for key in _APPLICATION_KEYS if is_host and action.parameters.get(key)]
         return Decision(AgentStatus.CONTINUE, (command,), application=opened[0] if opened else "")
+
+
+class FromFileSession(WindowsBaseSession):
+    """Works on the request in a file: no questions. `values` fills the placeholders of `plan_file`."""
+
+    modes = ("batch_normal",)
+
+    def __init__(
+        self,
+        task: str,
+        plan_file: StrPath,
+        should_evaluate: bool,
+        id: int | str,
+        *,
+        parts: SessionParts,
+        values: Mapping[str, str] | None = None,
+    ) -> None:
+        self.plan_file, self.plan = plan_file, load_plan(plan_file, values)
+        super().__init__(task, should_evaluate, id, self.plan.request, parts=replace(parts, user=Interactor()))
+
+
+class FollowerSession(FromFileSession):
+    """Replays a saved plan: no questions, no model, no memory; the same actions every time, each checked before it is
+    carried out where the dispatcher can tell what is in view. A plan without actions, or with a placeholder that is
+    left, is a `DataError`, and nothing of it is executed.
+    """
+
+    modes, asks_memory = ("follower",), False
+
+    def _init_agents(self) -> None:
+        if not self.plan.actions:
+            message = "no actions to replay; run it as a batch instead"
+            raise DataError(message, file=str(self.plan_file), field="actions")
+        for number, action in enumerate(self.plan.actions):
+            if left := _PLACEHOLDER.search(dump(action.parameters)):
+                field = f"actions.{number}.parameters"
+                raise DataError(f"{left[0]} is not filled: give its value", file=str(self.plan_file), field=field)
+        remaining = deque(self.plan.actions)
+        self.host_agent, self.app_agent = PlanAgent(remaining, HOST), PlanAgent(remaining, APP)
 
 
 def _fill(value: Any, values: Mapping[str, str]) -> Any:

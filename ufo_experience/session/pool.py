@@ -1,7 +1,4 @@
-"""The right session for a platform and a mode, many of them in a pool, and how far a batch has come.
-
-Follower and batch take a plan file or a folder of them, one session each.
-"""
+"""The right session for a platform and a mode, many of them in a pool, and how far a batch has come."""
 
 from __future__ import annotations
 
@@ -15,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.session import session_types as types
-from ufo_experience.session.dispatcher import outcome_of, told
+from ufo_experience.session import session as types
+from ufo_experience.session.commands import outcome_of, told
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.parts import SessionParts
+from ufo_experience.session.plan import FollowerSession, FromFileSession
 from ufo_experience.session.protocols import ContextNames
 from ufo_experience.session.session import BaseSession
 
@@ -30,10 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class TaskStatus:
-    """The status file of a batch: `{task: "running" | "done" | "failed"}`. Thread-safe; whole after a crash.
-
-    A task that is running in a file nobody writes any more was killed with its session.
-    """
+    """The status file of a batch: `{task: "running" | "done" | "failed"}`; one left running was killed. Thread-safe."""
 
     def __init__(self, path: StrPath) -> None:
         """Take up the file if there is one. Raises DataError when it cannot be read, or is no status file."""
@@ -68,12 +63,11 @@ class SessionReport:
 
 
 class SessionPool:
-    """Runs sessions in the order given, `max_parallel` at a time. One that fails never stops the others."""
+    """Runs sessions in order, `max_parallel` at a time; how each ends is kept in `status`. None stops the others."""
 
     def __init__(
         self, session_list: Iterable[BaseSession] = (), *, max_parallel: int = 1, status: TaskStatus | None = None
     ) -> None:
-        """With `status`, how each session ends is kept in that file under its task name."""
         if max_parallel < 1:
             raise UsageError(f"at least one session at a time, not {max_parallel}")
         self.session_list = list(session_list)
@@ -110,8 +104,8 @@ _SESSIONS: dict[tuple[str, str], Callable[..., BaseSession]] = {
     ("windows", "normal_operator"): types.Session,
     ("windows", "operator"): types.OpenAIOperatorSession,
     ("windows", "service"): types.ServiceSession,
-    ("windows", "follower"): types.FollowerSession,
-    ("windows", "batch_normal"): types.FromFileSession,
+    ("windows", "follower"): FollowerSession,
+    ("windows", "batch_normal"): FromFileSession,
     ("linux", "normal"): types.LinuxSession,
     ("linux", "normal_operator"): types.LinuxSession,
     ("linux", "service"): types.LinuxServiceSession,
@@ -119,12 +113,11 @@ _SESSIONS: dict[tuple[str, str], Callable[..., BaseSession]] = {
 
 
 class SessionFactory:
-    """Makes sessions. `parts` is called with each task's name, as agents and user belong to one session."""
+    """Makes sessions; `parts` is called with each task's name. By `status` what is done of a batch is left out."""
 
     def __init__(
         self, parts: Callable[[str], SessionParts], *, should_evaluate: bool = True, status: TaskStatus | None = None
     ) -> None:
-        """With `status`, tasks of a batch that are done are left out, and files that cannot be read noted as failed."""
         self._parts, self._should_evaluate, self._status = parts, should_evaluate, status
 
     def create_session(
@@ -141,8 +134,7 @@ class SessionFactory:
         """Make the sessions of a task: one, or one per plan file in the folder `plan`.
 
         `platform` is "windows" or "linux" (None: this machine's); `extra` are arguments of the session type:
-        `task_protocol`, `application_name`, `values`. Raises UsageError: no such mode there, or something is missing;
-        DataError: the plan cannot be read (in a folder such a file is logged, noted and left out).
+        `task_protocol`, `application_name`, `values`. A file of a folder that cannot be read is logged and left out.
         """
         system = (platform or host.system()).casefold()
         kind = _SESSIONS.get((system, mode))

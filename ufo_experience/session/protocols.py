@@ -1,33 +1,22 @@
-"""What a session, its agents and whoever executes commands say to each other; and the context they share.
-
-turn ──▶ Agent.act ──▶ Decision ──▶ CommandDispatcher.execute_commands ──▶ Result
-"""
+"""What a session and its agents say to each other, and the context they share: turn ──▶ Agent.act ──▶ Decision."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
-from uuid import uuid4
 
 from ufo_experience.errors import ServiceError, UsageError
 from ufo_experience.session.blackboard import Blackboard
-
-DATA_COLLECTION, ACTION = "data_collection", "action"  # types of tools
+from ufo_experience.session.commands import Command, CommandDispatcher, Outcomes, Target
 
 
 class AgentError(ServiceError):
     """An agent could not decide."""
 
     default_code = "E_AGENT"
-
-
-class ConnectionLostError(ServiceError):
-    """Whoever executes commands cannot be reached any more."""
-
-    default_code = "E_CONNECTION"
 
 
 class AgentStatus(str, Enum):
@@ -41,75 +30,6 @@ class AgentStatus(str, Enum):
     FINISH = "FINISH"
     FAIL = "FAIL"
     ERROR = "ERROR"
-
-
-class ResultStatus(str, Enum):
-    """What became of a command. SKIPPED was never tried."""
-
-    SUCCESS = "success"
-    FAILURE = "failure"
-    SKIPPED = "skipped"
-    NONE = "none"
-
-
-@dataclass(frozen=True)
-class Target:
-    """What a command acts on. `id` holds for one step only; `is_password` marks a field whose text is secret.
-
-    `within` names the row, group or dialog around it, `dialog` says whether it stands in a dialog, and `checked` how
-    a switch is set (None: not known). A target with a name and no `id` is looked for on the screen.
-    """
-
-    name: str = ""
-    type: str | None = None
-    id: str = ""
-    kind: str = "control"
-    is_password: bool = False
-    within: str = ""
-    dialog: bool | None = None
-    checked: bool | None = None
-
-
-@dataclass(frozen=True)
-class Command:
-    """A call of a tool. `call_id` stays the same when it is sent again, so that it is not executed twice."""
-
-    tool_name: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    tool_type: str = ACTION
-    target: Target | None = None
-    call_id: str = field(default_factory=lambda: uuid4().hex)
-
-    @property
-    def is_named_only(self) -> bool:
-        """True when its target has still to be found on the screen."""
-        return self.target is not None and bool(self.target.name) and not self.target.id
-
-    def __str__(self) -> str:
-        return f'{self.tool_name} on "{self.target.name}"' if self.target else self.tool_name
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a command came to; `ok` when it worked, else `error` says why. `namespace` names what executed it."""
-
-    status: ResultStatus = ResultStatus.SUCCESS
-    result: Any = None
-    error: str | None = None
-    namespace: str = ""
-    call_id: str = ""
-
-    @property
-    def ok(self) -> bool:
-        return self.status is ResultStatus.SUCCESS
-
-    @classmethod
-    def skipped(cls, command: Command, reason: str) -> Result:
-        """The result of a command that was not tried."""
-        return cls(ResultStatus.SKIPPED, error=reason, call_id=command.call_id)
-
-
-Outcomes = tuple[tuple[Command, Result], ...]
 
 
 @dataclass(frozen=True)
@@ -217,10 +137,7 @@ class Turn:
 
 
 class Agent(Protocol):
-    """Decides on the next step; one object serves one session, under `name` in its log.
-
-    `act` raises `AgentError`, or whatever it must: the session logs it and asks again.
-    """
+    """Decides on the next step of one session. When `act` raises, that is logged and the agent asked again."""
 
     @property
     def name(self) -> str: ...
@@ -228,30 +145,9 @@ class Agent(Protocol):
 
 
 class Evaluator(Protocol):
-    """Judges a session from its logs: `complete` "yes", "no" or "unsure"; `sub_scores`, `reason`, maybe `score`; and
-    what that cost.
-    """
+    """Judges a session: `complete` "yes", "no" or "unsure", `sub_scores`, `reason`, maybe `score`; and the cost."""
 
     def evaluate(
         self, request: str, log_path: str, eva_all_screenshots: bool, context: Context
     ) -> tuple[dict[str, Any], float]: ...
     def print_response(self, result: Mapping[str, Any]) -> None: ...
-
-
-class CommandDispatcher(Protocol):
-    """Has commands executed, here or elsewhere: one result each, in order.
-
-    A command that fails is a result, not an exception. Raises `TimeoutError`, `ConnectionLostError` or
-    `ConnectionError`, and `DataError` for a malformed command.
-    """
-
-    async def execute_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...
-
-
-class TaskExecutionProtocol(Protocol):
-    """A connection to the client that executes the commands of a service session: UFO's own, or any other.
-
-    With a coroutine `reconnect()`, which says whether it is back, a lost one (`ConnectionLostError`) is taken up again.
-    """
-
-    async def send_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...

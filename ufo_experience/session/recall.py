@@ -28,18 +28,9 @@ from ufo_experience.procedure.screen import Screen, read_screen
 from ufo_experience.procedure.steps import Target as Aim
 from ufo_experience.prompt.builder import PromptBlock, ahead_block, choice_block
 from ufo_experience.retrieve.answer import Retrieval
-from ufo_experience.session.dispatcher import execute
+from ufo_experience.session.commands import DATA_COLLECTION, Command, Outcomes, Result, Target, execute
 from ufo_experience.session.parts import SessionConfig
-from ufo_experience.session.protocols import (
-    DATA_COLLECTION,
-    AgentStatus,
-    Command,
-    Context,
-    Decision,
-    Outcomes,
-    Result,
-    Target,
-)
+from ufo_experience.session.protocols import AgentStatus, Context, Decision
 
 LOOK = "get_controls"
 REPLAYED = "a step of a known way, carried out without asking the agent"
@@ -51,16 +42,13 @@ _DOES_NOTHING = (AgentStatus.CONFIRM, AgentStatus.SCREENSHOT, AgentStatus.PENDIN
 
 
 class Recall:
-    """What memory knows, on behalf of one session: shown, followed, credited.
-
-    What is to be done next without the agent is its own list first, then the guide. `handed_back` says why the agent is
-    asked again, "" when nothing was doubted; `left` are the actions dropped by it.
+    """What memory knows, on behalf of one session: shown, followed, credited. Next comes the agent's own list, then the
+    guide's. `handed_back` says why the agent is asked again ("": nothing was doubted), `left` what was dropped by it.
     """
 
     def __init__(
         self, memory: ExperienceMemory | None, session: str, config: SessionConfig, context: Context, is_judged: bool
     ) -> None:
-        """When nobody judges the session, the agent has to confirm the end of a way."""
         self._memory, self._session, self._config, self._context = memory, session, config, context
         self._is_judged, self._blind = is_judged, False
         self._shown: dict[str, None] = {}
@@ -89,9 +77,7 @@ class Recall:
     # ---- asked before a request or sub-task
 
     async def before(self, task: str, application: str, *, follow: bool) -> PromptBlock | None:
-        """The block for a request or sub-task, None when memory has nothing to say; with `follow` the way is followed,
-        replayed where it is proven. Where there is none, some that may be meant are offered.
-        """
+        """The block for a request or sub-task, None when memory has nothing to say; a way is followed if told."""
         self.follow(None)
         if self._memory is None:
             return None
@@ -166,9 +152,7 @@ class Recall:
         return await self._guided(application)
 
     async def foresee(self, application: str) -> str:
-        """What comes next by the guide, as a block for the agent's prompt; "" when it knows nothing, or after a check
-        that failed, until the agent has taken a step of the way or the way is in view again.
-        """
+        """What the guide has next, as a block for the prompt; "" when it knows nothing, or a check failed."""
         self._marked = set()
         guide, known = self._guide, application or None
         if (guide is None or guide.gave_up) and not self._choices:
@@ -188,8 +172,7 @@ class Recall:
         return ahead_block(guide, acts)
 
     async def begin(self, decision: Decision, application: str) -> Decision:
-        """What is done at once of an agent's decision: its first action, where they are taken one by one; those that
-        follow wait, each with the part of the decision it has.
+        """What is done at once of an agent's decision: its first action; those that follow wait.
 
         An action whose target has a name and no id is found on the screen. One that cannot be is handed back.
         """
@@ -234,9 +217,7 @@ class Recall:
         self._queue.clear()
 
     def _choose(self, commands: Sequence[Command]) -> None:
-        """Of several ways the one whose next steps the agent has answered with is followed from now on. Where it has
-        gone no further than several agree, those are left to choose from; where it has done something else, none.
-        """
+        """Follow the way whose next steps the agent answered with; where several agree, choose among those."""
         acts = [as_act(command) for command in commands]
         taken = {one: one.agrees(acts) for one in self._choices}
         most = max(taken.values(), default=0)

@@ -15,21 +15,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ufo_experience.errors import DataError
-from ufo_experience.session.dispatcher import execute, outcome_of, told
+from ufo_experience.session.commands import ConnectionLostError, Outcomes, Result, execute, outcome_of, told
 from ufo_experience.session.files import plain
 from ufo_experience.session.log import APP, HOST
-from ufo_experience.session.protocols import (
-    Agent,
-    AgentError,
-    AgentStatus,
-    ConnectionLostError,
-    Context,
-    ContextNames,
-    Decision,
-    Outcomes,
-    Result,
-    Turn,
-)
+from ufo_experience.session.protocols import Agent, AgentError, AgentStatus, Context, ContextNames, Decision, Turn
 
 if TYPE_CHECKING:
     from ufo_experience.session.session import BaseSession

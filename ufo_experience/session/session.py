@@ -1,4 +1,5 @@
-"""A session: one conversation with the user, of one or more rounds, that share a context.
+"""A session: one conversation with the user, of one or more rounds, that share a context. Its types, on Windows (host
+and app agent) or Linux (one agent); those that work on a plan file are in `plan.py`.
 
 rounds until finished → last snapshot → evaluation → credit to memory → report → experience, by policy
 """
@@ -14,11 +15,21 @@ from typing import Any, ClassVar
 
 from ufo_experience.errors import ExperienceError, UsageError
 from ufo_experience.session.blackboard import Blackboard, decode_image
-from ufo_experience.session.dispatcher import execute, outcome_of, told
+from ufo_experience.session.commands import (
+    DATA_COLLECTION,
+    Command,
+    Result,
+    ResultStatus,
+    TaskExecutionProtocol,
+    WebSocketCommandDispatcher,
+    execute,
+    outcome_of,
+    told,
+)
 from ufo_experience.session.files import StrPath, dump, write_atomic
 from ufo_experience.session.log import LogFile, SessionLog
-from ufo_experience.session.parts import SessionParts, verdict_of
-from ufo_experience.session.protocols import DATA_COLLECTION, Agent, Command, Context, ContextNames
+from ufo_experience.session.parts import Interactor, SessionParts, verdict_of
+from ufo_experience.session.protocols import Agent, Context, ContextNames
 from ufo_experience.session.recall import Recall
 from ufo_experience.session.round import BaseRound
 
@@ -56,11 +67,7 @@ class BaseSession:
         *,
         parts: SessionParts,
     ) -> None:
-        """Make a session named `task`, with a log folder of its own; without a `request` the user is asked for one.
-
-        In operator modes the operator agent does the work of the app agent, where there is one. Raises UsageError: an
-        agent is missing, or there is no such mode; StorageError: the log folder cannot be made.
-        """
+        """Make a session named `task`, with a log folder of its own; without a `request` the user is asked for one."""
         self.mode = mode or self.modes[0]
         if self.mode not in self.modes:
             raise UsageError(f"unknown mode {mode!r}: use one of {', '.join(self.modes)}")
@@ -276,10 +283,10 @@ class BaseSession:
     async def _look(self, command: Command) -> Any:
         dispatcher, timeout = self.context.command_dispatcher, self.parts.config.recovery.command_timeout
         done = await outcome_of(execute(dispatcher, [command], timeout))
-        if not isinstance(done, Exception) and done[0][1].ok:
-            return done[0][1].result
-        self.logger.warning("%s: %s", command.tool_name, done if isinstance(done, Exception) else done[0][1].error)
-        return None
+        result = Result(ResultStatus.FAILURE, error=told(done)) if isinstance(done, Exception) else done[0][1]
+        if not result.ok:
+            self.logger.warning("%s: %s", command.tool_name, result.error)
+        return result.result if result.ok else None
 
     @staticmethod
     def initialize_logger(log_path: StrPath, log_filename: str, mode: str = "a") -> LogFile:
@@ -288,3 +295,59 @@ class BaseSession:
         if mode == "w":
             path.unlink(missing_ok=True)
         return LogFile(path)
+
+
+class WindowsBaseSession(BaseSession):
+    """Two tiers: host agent and app agent."""
+
+    agents: ClassVar[tuple[str, ...]] = ("host_agent", "app_agent")
+
+
+class LinuxBaseSession(BaseSession):
+    """One tier: `parts.app_agent` does everything."""
+
+    agent_name, agents = "LinuxAgent", ("app_agent",)
+
+
+class Session(WindowsBaseSession):
+    """Interactive, with host and app agent."""
+
+
+class LinuxSession(LinuxBaseSession):
+    """Interactive, with one agent."""
+
+
+class OpenAIOperatorSession(WindowsBaseSession):
+    """Interactive, with one agent that works alone: `parts.operator_agent`, or `parts.app_agent` if there is none."""
+
+    agent_name, agents, modes = "OpenAIOperatorAgent", ("app_agent",), ("operator",)
+
+
+class _RemoteSession(BaseSession):
+    """One request, whose commands the client at the other end of `task_protocol` executes; nobody is asked."""
+
+    modes = ("service",)
+
+    def __init__(
+        self,
+        task: str,
+        should_evaluate: bool,
+        id: int | str,
+        request: str,
+        task_protocol: TaskExecutionProtocol,
+        *,
+        parts: SessionParts,
+    ) -> None:
+        remote = replace(parts, dispatcher=WebSocketCommandDispatcher(task_protocol), user=Interactor())
+        super().__init__(task, should_evaluate, id, request, parts=remote)
+
+    def is_finished(self) -> bool:
+        return self.total_rounds > 0 or super().is_finished()
+
+
+class ServiceSession(_RemoteSession, WindowsBaseSession):
+    """Controlled over a WebSocket, with host and app agent."""
+
+
+class LinuxServiceSession(_RemoteSession, LinuxBaseSession):
+    """Controlled over a WebSocket, with one agent."""

@@ -27,18 +27,14 @@ _POSTGRES = ("postgresql", "postgres")
 def open_store(location: str | Path, **options: Any) -> ExperienceStore:
     """Open the store at a folder or URL, making it first if allowed. Only making it writes anything.
 
-    Args:
-        location: the path of a folder, `postgresql://user@host:5432/database` (the password belongs into `PGPASSWORD`
-            or `~/.pgpass`), or a URL of another package's store.
-        options: `create` (default True); `lock_timeout`, seconds a write waits for another writer; `network`, also
-            write to a folder whose files are carried to other machines (`location.py`).
+    `location` is the path of a folder, `postgresql://user@host:5432/database` (the password belongs into `PGPASSWORD`
+    or `~/.pgpass`), or a URL of another package's store. `options` are `create` (default True); `lock_timeout`, seconds
+    a write waits for another writer; `network`, also write to a folder whose files are carried to other machines.
 
     Raises:
         NotFoundError: no store there, and `create` is False.
-        DataError: another version made it; nothing was touched.
-        StorageError: it cannot be made.
+        DataError, StorageError, ServiceError: another version made it; it cannot be made; no server lets us in.
         RefusedError: its folders are links to somewhere else, or it would have to be made on a network drive.
-        ServiceError: no server answers there, or it does not let us in.
         UsageError: no store has this kind of URL.
     """
     scheme = scheme_of(location)

@@ -1,7 +1,6 @@
 """What every experience store can do: records that are written once, and the events that happened to them since.
 
-A folder is the default; a URL picks another (see `open_store`). Trust, outcome and use of a record, as `get` answers
-it, are those of the record after its events.
+Trust, outcome and use of a record, as `get` answers it, are those of the record after its events.
 """
 
 from __future__ import annotations
@@ -29,9 +28,8 @@ _log = logging.getLogger(__name__)
 class Event(Model):
     """Something that happened to a record after it was learned; one line of `events.jsonl`, one row of a table.
 
-    `trust` and `verdict` come with what was given, None where it was taken back; `help` and `harm` with a digest of the
-    session that was reported; `usage` sets all counts, as a restored backup has them. `content` is the digest of what
-    a person looked at: trust holds for that content and no other.
+    `trust` and `verdict` are None where they were taken back; `session` is a digest; `usage` sets all counts, as a
+    restored backup has them. `content` is the digest of what a person looked at: trust holds for that and no other.
     """
 
     kind: EventKind
@@ -55,7 +53,6 @@ class Status(Model):
     removed: bool = False
 
     def after(self, event: Event) -> Status:
-        """The status after one more event."""
         match event.kind:
             case "trust":
                 change: dict[str, Any] = {"trust": event.trust, "content": event.content}
@@ -117,19 +114,13 @@ class StoreReport:
 class ExperienceStore(ABC):
     """Durable records and events. What a method has returned from is on disk; readers take no lock.
 
-    Every record passes redaction before `add`; a store writes what it is given. Removed ids stay removed: adding the
-    same content again is skipped. What cannot be read raises `DataError`, a disk that refuses `StorageError`, another
-    writer who takes too long `LockedError`.
-
-    Attributes:
-        location: the folder or URL this store was opened from, without a password.
-        shared: others write here whom nobody on this machine has let in: trust must then be given by approval.
-        cache_folder: on this machine, for what is not a record: the audit log, the books of what was spent.
+    Every record passes redaction before `add`. Removed ids stay removed: adding the same content again is skipped.
+    What cannot be read raises `DataError`, a disk that refuses `StorageError`, a writer who takes long `LockedError`.
     """
 
-    location: str
-    shared: bool
-    cache_folder: Path
+    location: str  # the folder or URL this store was opened from, without a password
+    shared: bool  # others write here whom nobody on this machine has let in: trust is given by approval
+    cache_folder: Path  # on this machine, for what is not a record: the audit log, the books of what was spent
 
     # ---- what each kind of store does its own way ----
 
@@ -151,9 +142,8 @@ class ExperienceStore(ABC):
 
     @abstractmethod
     def purge(self, ids: Iterable[str]) -> list[Experience]:
-        """Erase records, removed ones too, with what was said of them; returns what they were.
-
-        Only the id stays, as a `removed` event: the same log read again does not bring them back.
+        """Erase records, removed ones too, with what was said of them; returns what they were. Only the id stays, as
+        a `removed` event: the same log read again does not bring them back.
         """
 
     @abstractmethod
@@ -222,17 +212,15 @@ class ExperienceStore(ABC):
     def _loaded(self, row: Row) -> Experience | None:
         try:
             return self._load(row)
-        except NotFoundError:  # removed meanwhile
-            return None
         except DataError as error:
             _log.warning("left out: %s", error)
-            return None
+        except NotFoundError:
+            pass  # removed meanwhile
+        return None
 
     def add(self, experiences: Iterable[Experience]) -> Added:
-        """Commit records, in groups of up to 512; idempotent. Usage that is not empty is kept as an event.
-
-        Raises:
-            DataError: a record is over a limit; nothing of its group is stored.
+        """Commit records, in groups of up to 512; idempotent. Usage that is not empty is kept as an event. Raises
+        `DataError` where a record is over a limit; nothing of its group is stored.
         """
         added: list[str] = []
         skipped: list[str] = []
@@ -264,13 +252,13 @@ class ExperienceStore(ABC):
 
         def events(seen: Experience) -> list[Event]:
             check_expected(seen, expected)
-            return [event(kind, id, None, **{str(kind): value}) for kind, value in said.items()]
+            return [event(kind, id, **{str(kind): value}) for kind, value in said.items()]
 
         return self._note(id, events)
 
-    def update_usage(self, id: str, success: bool, *, session: str = "", when: datetime | None = None) -> bool:
+    def update_usage(self, id: str, success: bool, *, session: str = "") -> bool:
         """Note that the record helped (or hurt) in a session; False when that session was reported before."""
-        noted = event("help" if success else "harm", id, when, session=content_id([session])[:16] if session else "")
+        noted = event("help" if success else "harm", id, session=content_id([session])[:16] if session else "")
         counted = False
 
         def events(seen: Experience) -> list[Event]:
@@ -282,16 +270,13 @@ class ExperienceStore(ABC):
         return counted
 
 
-def event(kind: EventKind, id: str, time: datetime | None = None, **what: Any) -> Event:
+def event(kind: EventKind, id: str, **what: Any) -> Event:
     """An event of this moment."""
-    return Event(kind=kind, id=id, time=time or datetime.now(timezone.utc), **what)
+    return Event(kind=kind, id=id, time=datetime.now(timezone.utc), **what)
 
 
 def fingerprint(experience: Experience) -> str:
-    """SHA-256 (hex) of a record as it is now, without its use, which changes by itself.
-
-    Given back as `expected` it makes sure that what is changed is what somebody looked at.
-    """
+    """SHA-256 (hex) of a record as it is now, without its use, which changes by itself."""
     seen = experience.model_dump(mode="json", exclude={"usage"}, exclude_defaults=True)
     return content_hash({**seen, "trust": experience.trust.value})
 

@@ -1,8 +1,8 @@
 """`.index/index.sqlite`: one SQLite file for what can be made again from the records. It may be deleted at any time.
 
-The store keeps there which files it has seen and what their events came to, the index its rows (`index/sqlite.py`).
-A process has one connection, which its threads share; a child after a fork opens its own. Where the disk takes no
-writing (read-only, full), a copy in memory goes on: what is acknowledged is in the files anyway.
+The store keeps there which files it has seen and what their events came to, the index its rows. A process has one
+connection, which its threads share; a child after a fork opens its own. Where the disk takes no writing (read-only,
+full), a copy in memory goes on: what is acknowledged is in the files anyway.
 """
 
 from __future__ import annotations
@@ -39,33 +39,34 @@ class Catalog:
         self.in_memory = False
 
     def require(self, name: str, version: str, statements: Sequence[str]) -> None:
-        """See to it that the tables of these statements are there; after another version all of them are executed."""
+        """See to it that these tables are there; after another version all statements are executed."""
         self._schemas[name] = (version, statements)
         if self._connection is not None:
-            self.run(lambda db: self._require(db, name))
+            self.run(self._require)
 
     def read(self, sql: str, given: Iterable[Any] = ()) -> Rows:
         """The rows of a query."""
         return self.run(lambda db: db.execute(sql, tuple(given)).fetchall())
 
+    def write(self, act: Callable[..., object], *given: Any) -> None:
+        """Do something with the connection, and with what is given, in one transaction."""
+        self.run(lambda db: act(db, *given), write=True)
+
     def meta(self, name: str) -> Any:
         """A value that was kept under a name; None when there is none."""
-        return next((value for (value,) in self.read("SELECT value FROM meta WHERE name = ?", (name,))), None)
+        return self.run(lambda db: noted(db, name))
 
-    def unmark(self, name: str) -> None:
-        """Keep no value under a name any more."""
-        self.run(lambda db: db.execute("DELETE FROM meta WHERE name = ?", (name,)), write=True)
+    def note(self, **values: Any) -> None:
+        """Keep values under their names; None keeps none any more."""
+        self.write(lambda db: note(db, **values))
 
     def version(self) -> tuple[int, int]:
         """A token that differs after every change, of this process or another: it costs microseconds."""
         return self.read("PRAGMA data_version")[0][0], self._own_changes
 
     def run(self, act: Callable[[sqlite3.Connection], _T], *, write: bool = False) -> _T:
-        """Do something with the connection; with `write` as one transaction. It is done again after a repair.
-
-        Raises:
-            LockedError: somebody else kept the file for too long.
-            StorageError: not even a copy in memory will do.
+        """Do something with the connection; with `write` as one transaction. It is done again after a repair. Raises
+        `LockedError` where somebody else kept the file for too long, `StorageError` where not even memory will do.
         """
         with self._own_lock():
             try:
@@ -140,51 +141,54 @@ class Catalog:
         try:
             for pragma in ("page_size = 8192", "journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
                 db.execute(f"PRAGMA {pragma}")
-            self._require_all(db)
+            self._require(db)
         except BaseException:
             db.close()
             raise
         self._own_changes += 1
         return db
 
-    def _require_all(self, db: sqlite3.Connection) -> None:
+    def _require(self, db: sqlite3.Connection) -> None:
         db.execute(_META)
-        for name in self._schemas:
-            self._require(db, name)
-
-    def _require(self, db: sqlite3.Connection, name: str) -> None:
-        version, statements = self._schemas[name]
-        key, ask = f"schema of {name}", "SELECT value FROM meta WHERE name = ?"
-        if db.execute(ask, (key,)).fetchone() == (version,):
-            return
-        with _transaction(db):
-            if db.execute(ask, (key,)).fetchone() != (version,):  # another process may have been faster
-                for statement in statements:
-                    db.execute(statement)
-                db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, version))
+        for name, (version, statements) in self._schemas.items():
+            key = f"schema of {name}"
+            if noted(db, key) == version:
+                continue
+            with _transaction(db):
+                if noted(db, key) != version:  # another process may have been faster
+                    for statement in statements:
+                        db.execute(statement)
+                    note(db, **{key: version})
 
     def _mend(self, error: sqlite3.Error) -> None:
-        """After a failure: a damaged file is made anew, and where the disk refuses a copy in memory goes on."""
+        """After a failure: a damaged file is made anew; where the disk refuses, a copy of it in memory goes on."""
         if "locked" in str(error):
             raise LockedError(f"{self.path}: another process keeps it; try again later") from error
         self.close()
-        if isinstance(error, sqlite3.OperationalError):
-            _log.warning("%s: %s; the index goes on in memory", self.path, error)
-            self._go_on_in_memory(copy=True)
-            return
-        _log.warning("%s: %s; made anew from the records", self.path, error)
-        self.drop()
-        if os.path.lexists(self.path):  # another process has it open, and Windows keeps it until that one ends
-            self._go_on_in_memory(copy=False)
-
-    def _go_on_in_memory(self, *, copy: bool) -> None:
-        """Work in memory, with a copy of what the file holds; what is not in it is made from the records."""
+        refused = isinstance(error, sqlite3.OperationalError)
+        done = "the index goes on in memory" if refused else "made anew from the records"
+        _log.warning("%s: %s; %s", self.path, error, done)
+        if not refused:
+            self.drop()
+            if not os.path.lexists(self.path):
+                return  # else another process has it open, and Windows keeps it until that one ends
         self._connection, self.in_memory = self._connected(":memory:"), True
-        address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
-        if copy:
+        if refused:
+            address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
             with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as on_disk:
                 on_disk.backup(self._connection)
-            self._require_all(self._connection)
+            self._require(self._connection)
+
+
+def noted(db: sqlite3.Connection, name: str) -> Any:
+    """The value under a name."""
+    return (db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone() or (None,))[0]
+
+
+def note(db: sqlite3.Connection, **values: Any) -> None:
+    """Keep values; inside a transaction."""
+    db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+    db.execute("DELETE FROM meta WHERE value IS NULL")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ believed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -37,9 +37,8 @@ _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": Tru
 
 @dataclass
 class ImportReport:
-    """Ids that were `added`, what was `skipped` or `failed` (each with the reason), and added ids in `conflicts` with
-    what is stored: they are quarantined. `known` are ids that were stored before, `approved` those approved now,
-    `unopened` UFO's index files.
+    """Ids `added`, what was `skipped` or `failed` (each with the reason), added ids in `conflicts` with what is stored
+    (quarantined), ids `known` before and `approved` now, and UFO's index files, `unopened`.
     """
 
     added: list[str] = field(default_factory=list)
@@ -66,19 +65,12 @@ class ExportReport:
 
 
 def export(store: ExperienceStore, format: str = "json", output: str | Path | None = None) -> ExportReport:
-    """Write the records to one file: `json` and `yaml` (ours, both can be imported), `ufo` (its `experience.yaml`).
+    """Write the records to one file: `json` and `yaml` (ours, both can be imported), `ufo` (its `experience.yaml`, of
+    successes that are not quarantined).
 
-    UFO imitates what it reads: its format takes successes only, of records that are not quarantined.
-
-    Raises:
-        UsageError: no such format.
-        StorageError: the file cannot be written; an older file of that name is as it was.
+    Raises `UsageError`: no such format; `StorageError`: an older file of that name is as it was.
     """
-    writers: dict[str, Callable[[ExperienceStore], str]] = {
-        "json": _as_json,
-        "yaml": _as_yaml,
-        "ufo": lambda store: view_text(store.scan()),
-    }
+    writers = {"json": _as_json, "yaml": _as_yaml, "ufo": view_text}
     if format not in writers:
         raise UsageError(f"no export format {format!r}; known: {', '.join(writers)}")
     left_out = Counter(reason for one in store.scan() if format == "ufo" and (reason := _why_not_in_view(one)))
@@ -94,8 +86,8 @@ def export(store: ExperienceStore, format: str = "json", output: str | Path | No
 
 def _as_json(store: ExperienceStore) -> str:
     """All records with their trust and usage, one a line, and the lessons."""
-    lines = ",\n".join(canonical(_full(experience)).decode("utf-8") for experience in store.scan())
-    lessons = ",\n".join(canonical(one.model_dump(mode="json")).decode("utf-8") for one in Lessons(store).all())
+    lines = ",\n".join(canonical(_full(experience)).decode() for experience in store.scan())
+    lessons = ",\n".join(canonical(one.model_dump(mode="json")).decode() for one in Lessons(store).all())
     told = f',"lessons":[\n{lessons}\n]' if lessons else ""
     return f'{{"format":"{FORMAT}","version":{VERSION},"experiences":[\n{lines}\n]{told}}}\n'
 
@@ -130,14 +122,10 @@ def import_entries(
     restore: bool = False,
     keep_observations: KeepObservations = "short",
 ) -> ImportReport:
-    """Add the records and lessons of an export that was read already.
+    """Add the records and lessons of an export that was read already; with `restore` they are taken as written.
 
     The same id with the same content is skipped. The same id with other content gets an id of its own and is
     reported as a conflict; neither overwrites the other. A bad entry fails alone.
-
-    Args:
-        restore: this is your own backup: trust, usage and origin are taken as written, not quarantined.
-        keep_observations: how much is kept of what was seen in a step (see `redact.redact_record`).
     """
     report = ImportReport()
     pending: dict[str, Experience] = {}
@@ -163,9 +151,7 @@ def import_entries(
 
 
 def read_export(file: Path) -> list[Any] | None:
-    """The entries of an export of this package, of the folder of a store, or of files of its records; None for any
-    other file.
-    """
+    """The entries of an export of this package, a store's folder, or files of records; None for anything else."""
     from ufo_experience.store.safe_yaml import load_yaml  # yaml is a second of loading
 
     if (file / "records").is_dir():
@@ -191,11 +177,7 @@ def _holds(file: Path, mark: str) -> bool:
 
 
 def entries_of(text: str) -> list[Any]:
-    """The entries of an export as JSON text, or of a list of experiences or of state/action/outcome triples.
-
-    Raises:
-        DataError: the text as a whole is neither.
-    """
+    """The entries of an export as JSON text, or of a list of experiences or triples. Raises `DataError`: neither."""
     if len(text) > MAX_IMPORT_BYTES:
         raise DataError(f"larger than {MAX_IMPORT_BYTES} characters", code="E_SCHEMA")
     value = parse(text, file="the given JSON")
@@ -211,9 +193,7 @@ def entries_of(text: str) -> list[Any]:
 
 
 def _read_entry(entry: Any, restore: bool) -> Experience:
-    """An experience of our own form, or of a state/action/outcome triple with optional metadata; of a stranger one
-    that waits for approval.
-    """
+    """An experience of our own form, or a triple with optional metadata; a stranger's waits for approval."""
     if not isinstance(entry, Mapping):
         raise DataError("not an object", code="E_SCHEMA")
     given = dict(entry) if restore else redact_json(dict(entry))
@@ -234,7 +214,7 @@ def _read_entry(entry: Any, restore: bool) -> Experience:
 
 
 def _read_lesson(entry: Mapping[str, Any], restore: bool) -> Lesson:
-    """A lesson as it was written, or, of a stranger, one that waits for approval and has helped nobody."""
+    """A lesson; a stranger's waits for approval and has helped nobody."""
     if restore:
         return validate(Lesson, entry)
     strange = {"trust": Trust.QUARANTINED, "helped": 0, "hurt": 0}
@@ -279,10 +259,7 @@ def _content(experience: Experience) -> dict[str, Any]:
 
 
 def _stored_in(folder: Path) -> list[Any]:
-    """The records of the folder of a store, of this edition or the first.
-
-    One of the first edition that cannot be read gives its bare id, which fails with the others unharmed.
-    """
+    """The records of the folder of a store, of this edition or the first."""
     try:
         return [_full(one) for one in FolderStore.open(folder, create=False).scan()]
     except DataError:
@@ -313,6 +290,7 @@ def ufo_index(folder: Path) -> list[Path]:
 
 
 def _first_edition(folder: Path, path: Path) -> dict[str, Any]:
+    """A record with what was said of it; of one that cannot be read its bare id, which fails alone."""
     try:
         record = _payload(path)
         known = folder / "status" / path.parent.name / path.name

@@ -1,7 +1,7 @@
 """Files: read with care, written whole or not at all, one writer at a time.
 
-Reading takes regular files of a bounded size only: a pipe would hang, a huge file would fill memory. Writing is temp
-file, fsync, rename, fsync of the folder: after a crash there is the old file or the new one.
+Only regular files of a bounded size are read: a pipe would hang, a huge file would fill memory. Writing is temp file,
+fsync, rename, fsync of the folder: after a crash there is the old file or the new one.
 """
 
 from __future__ import annotations
@@ -90,16 +90,6 @@ def stamp_of(path: Path) -> str:
     return ""
 
 
-def check_owner(info: os.stat_result, path: Path, owner: int) -> None:
-    """Raise `DataError` (`E_UNSAFE`) for a file that others could have written; Windows says nothing of that."""
-    if _WINDOWS:
-        return
-    if info.st_mode & stat.S_IWOTH and stat.S_ISREG(info.st_mode):
-        raise DataError("everybody may write to it; chmod o-w it once you trust it", file=str(path), code="E_UNSAFE")
-    if info.st_uid not in (owner, os.geteuid(), 0):
-        raise DataError("belongs to another user than the store", file=str(path), code="E_UNSAFE")
-
-
 def _reason(error: OSError) -> str:
     return "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror or error}"
 
@@ -121,8 +111,7 @@ def storage_errors(path: Path) -> Iterator[None]:
 def replace_file(path: Path, data: bytes | Iterable[bytes], *, sync: bool = True) -> None:
     """Write a file, new or in place of the old one, and sync its folder; without `sync` the caller does.
 
-    Raises:
-        StorageError: the disk refused; the old file is as it was, and nothing is left behind.
+    Raises `StorageError`: the disk refused; the old file is as it was, and nothing is left behind.
     """
     temp = path.with_name(f".{secrets.token_hex(8)}{TEMP}")
     with storage_errors(path):
@@ -144,10 +133,8 @@ def replace_file(path: Path, data: bytes | Iterable[bytes], *, sync: bool = True
 
 
 def append(path: Path, data: bytes, *, sync: bool = True) -> None:
-    """Append lines to a file, durably unless `sync` is False; the caller holds a lock. After a failure it is as it was.
-
-    Raises:
-        StorageError: the disk refused.
+    """Append lines to a file, durably unless `sync` is False; the caller holds a lock. Raises `StorageError`: the disk
+    refused, and the file is as it was.
     """
     with storage_errors(path):
         handle = os.open(path, _APPEND, 0o600)
@@ -210,20 +197,12 @@ def writer_lock(root: Path, timeout: float, name: str = LOCK) -> Iterator[None]:
     """Hold the lock of a folder: the system frees it when its holder dies.
 
     Each holder opens the file for itself, so threads keep each other out, and a child after a fork holds nothing.
-
-    Raises:
-        LockedError: others wrote for all of `timeout` seconds.
-        StorageError: the lock file cannot be written, or is somebody else's.
+    Raises `LockedError` where others wrote for all of `timeout` seconds, `StorageError`.
     """
     from filelock import FileLock, Timeout
 
-    path = root / name
-    with storage_errors(path):
-        with suppress(OSError):  # not there: on Windows its holder deletes it; any other reason stops `acquire`
-            info = os.lstat(path)
-            if info.st_nlink > 1 or not stat.S_ISREG(info.st_mode):
-                raise StorageError(f"{path}: not a regular file of its own")
-        lock = FileLock(path, mode=0o600)
+    lock = FileLock(root / name, mode=0o600)
+    with storage_errors(root / name):
         try:
             lock.acquire(timeout=timeout, poll_interval=_POLL_S)
         except Timeout as error:

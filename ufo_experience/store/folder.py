@@ -21,6 +21,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from ufo_experience.errors import DataError, NotFoundError, RefusedError, StorageError
@@ -65,7 +66,7 @@ _log = logging.getLogger(__name__)
 
 
 class FolderStore(ExperienceStore):
-    """Experiences in a folder. Open it with `FolderStore.open`. Safe to use from many threads and processes."""
+    """Experiences in a folder. Safe to use from many threads and processes."""
 
     shared = False  # who may write to a folder is decided by its owner
 
@@ -230,29 +231,23 @@ class FolderStore(ExperienceStore):
                 sync_folder(folder)
                 with suppress(OSError):  # not empty
                     folder.rmdir()
-            self._watch.forget()
+            self._watch.parsed.cache_clear()
         return gone
 
     def verify(self, *, repair: bool = False) -> StoreReport:
-        repaired = []
-        if repair:
-            with self._writing():
-                repaired = mend(self.root, self._watch, examine(self.root, self._watch))
-                self._watch.refresh(everything=True)
-        report = examine(self.root, self._watch)
-        report.repaired = repaired
-        return report
+        if not repair:
+            return examine(self.root, self._watch)
+        with self._writing():
+            repaired = mend(self.root, self._watch, examine(self.root, self._watch))
+            self._watch.refresh(everything=True)
+        return replace(examine(self.root, self._watch), repaired=repaired)
 
     def close(self) -> None:
         self.catalog.close()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Hold the lock, the catalog in line with the files; in the end the view follows.
-
-        Raises:
-            RefusedError, LockedError, StorageError: not here, somebody else writes, the disk.
-        """
+        """Hold the lock, the catalog in line with the files; in the end the view follows."""
         check_writable(self.root, self._network)
         if not self.root.is_dir():
             raise StorageError(f"{self.location}: not written, the store is not there any more")
@@ -314,17 +309,16 @@ def _check_version(root: Path) -> None:
     path = root / STORE_FILE
     if not path.exists():
         return  # a clone that left it out
-    data = read_regular(path, 1 << 20, follow=False)
     try:
-        found = parse(data, file=str(path))
+        found = parse(read_regular(path, 1 << 20, follow=False), file=str(path))
     except DataError as error:
         cure = "damaged; it says only which version wrote the store: delete this file, and the records are read"
         raise DataError(f"{cure} ({error.reason})", file=str(path), line=error.line, code=error.code) from error
-    version = found.get("version") if isinstance(found, dict) else None
-    if version == VERSION:
+    told = found if isinstance(found, dict) else {}
+    if told.get("version") == VERSION:
         return
-    message = f"version {version!r} is not known here, only {VERSION}"
-    if isinstance(found, dict) and "payload" in found:
+    message = f"version {told.get('version')!r} is not known here, only {VERSION}"
+    if "payload" in told:
         command = "ufo-experience import FOLDER --restore --db NEW_FOLDER"
         message = f"a store of the first edition; take it in with: {command}"
     raise DataError(message, file=str(path), code="E_VERSION")

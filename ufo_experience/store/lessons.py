@@ -71,8 +71,8 @@ class Lessons:
         return tuple(one.model_copy(update={"trust": Trust.QUARANTINED}) for one in found)
 
     def of(self, application: str | None, policy: TrustPolicy) -> list[Lesson]:
-        """What is shown in an application, the most helpful first: lessons that stay and rest on a record that may be
-        shown. Where own records take approval, so does a lesson.
+        """What is shown in an application, the most helpful first: what stays and rests on a record that may be shown.
+        Where own records take approval, so does a lesson.
         """
         least = Trust.APPROVED if policy.own is Trust.APPROVED else Trust.OBSERVED
         known = [one for one in _in(application, self.all()) if one.stays and one.trust.rank >= least.rank]

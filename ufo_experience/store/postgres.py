@@ -144,17 +144,14 @@ Indexing = Callable[[Connection, Sequence[Experience]], None]
 
 
 class PostgresStore(ExperienceStore):
-    """Experiences in a database, one store in each. Open it with `PostgresStore.open`.
-
-    `indexing`, where an index is in the same database, inserts the rows of new records in the transaction of theirs.
-    """
+    """Experiences in a database, one store in each. Open it with `PostgresStore.open`."""
 
     shared = True  # whoever may write to the database may add records
 
     def __init__(self, database: Database, store_id: str) -> None:
         self.database, self.location = database, database.label
         self._key = b""
-        self.indexing: Indexing | None = None
+        self.indexing: Indexing | None = None  # of an index in the same database: in the transaction of new records
         place = os.environ.get("UFO_EXPERIENCE_CACHE")
         self.cache_folder = (Path(place) if place else user_cache_path("ufo-experience", appauthor=False)) / store_id
         with suppress(OSError):  # who writes there says what is wrong
@@ -179,10 +176,8 @@ class PostgresStore(ExperienceStore):
             return
         only = "" if id is None else "AND id = %(id)s"
         query = f"SELECT number, event FROM ufo_experience.event WHERE number > %(last)s {only} ORDER BY number"
-        last = 0
-        while page := self.database.select(f"{query} LIMIT {PAGE}", {"last": last, "id": id}):
-            yield from (validate(Event, data, file=self.location) for _, data in page)
-            last = page[-1][0]
+        for _, data in self._pages(query, 0, {"id": id}):
+            yield validate(Event, data, file=self.location)
 
     def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
         with self.database.transaction() as connection:
@@ -228,23 +223,23 @@ class PostgresStore(ExperienceStore):
         self.database.close()
 
     def _rows(self, ids: Iterable[str] | None = None, *, removed: bool = False) -> Iterator[Row]:
-        """Rows in id order, page by page: what is committed meanwhile may or may not be among them."""
         chosen = "" if ids is None else "AND id = ANY(%(ids)s)"
         which = "removed" if removed else "NOT removed"
-        query = f"{_READ} {which} AND id > %(last)s {chosen} ORDER BY id LIMIT {PAGE}"
-        values = {"ids": [id for id in ids or () if is_id(id)], "last": ""}
-        while True:
-            page = self.database.select(query, values)
+        query = f"{_READ} {which} AND id > %(last)s {chosen} ORDER BY id"
+        return self._pages(query, "", {"ids": [id for id in ids or () if is_id(id)]})
+
+    def _pages(self, query: str, last: Any, values: dict[str, Any]) -> Iterator[Row]:
+        """Rows in the order of their first column, page by page: what is committed meanwhile may be among them."""
+        page: list[Row] = [(last,)] * PAGE
+        while len(page) == PAGE:
+            page = self.database.select(f"{query} LIMIT {PAGE}", {**values, "last": page[-1][0]})
             yield from page
-            if len(page) < PAGE:
-                return
-            values["last"] = page[-1][0]
 
     def _load(self, row: Row) -> Experience:
         return _as_now(*self._read(row))
 
     def _read(self, row: Row) -> tuple[Experience, str, bool, Status]:
-        """The record as it was learned, the digest of its content, whether nobody edited it, and its status."""
+        """The record as it was learned, the digest of its content, whether nobody edited it, its status."""
         id, record, status = row
         file = f"{self.location} record {id}"
         one, content, whole = decode(record.encode("utf-8"), file)
@@ -360,11 +355,7 @@ _MEANING: tuple[tuple[tuple[type[psycopg.Error], ...], type[ExperienceError]], .
 
 
 class Database:
-    """A database by its URL. Nothing is opened before the first use; safe to use from many threads and after a fork.
-
-    `url` is as libpq reads it; the password may stand in `PGPASSWORD` or `~/.pgpass` instead. `lock_timeout` are
-    seconds a statement waits for another writer. Raises `UsageError`: libpq cannot read the URL.
-    """
+    """A database by its URL. Nothing is opened before the first use; safe to use from many threads and after a fork."""
 
     def __init__(self, url: str, *, lock_timeout: float = 10.0) -> None:
         try:
@@ -385,12 +376,8 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """A connection on which every statement is a transaction of its own.
-
-        Raises:
-            ServiceError: the server cannot be reached, has gone, or took too long.
-            LockedError: another writer holds what is needed.
-            StorageError: the server refused.
+        """A connection on which every statement is a transaction of its own. Raises `ServiceError` (no server, or it
+        took too long), `LockedError` (another writer holds what is needed), `StorageError` (it refused).
         """
         if self._pid != os.getpid():
             self._start()  # the connections of the parent are the parent's
@@ -406,29 +393,30 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """A connection inside one transaction, committed at the end. Raises as `connection`."""
+        """A connection inside one transaction, committed at the end."""
         with self.connection() as connection, connection.transaction():
             yield connection
 
     def select(self, statement: str, values: Any = ()) -> list[Any]:
-        """All rows of a query; on a new connection when one was cut meanwhile. Raises as `connection`."""
+        """All rows of a query; on a new connection when one was cut meanwhile."""
+
+        def ask() -> list[Any]:
+            with self.connection() as connection:
+                return connection.execute(statement.encode("utf-8"), values).fetchall()
+
         try:
-            return self._select(statement, values)
+            return ask()
         except ServiceError as error:
             if isinstance(error.__cause__, errors.QueryCanceled):
                 raise  # it took too long, and would again
-            return self._select(statement, values)
-
-    def _select(self, statement: str, values: Any) -> list[Any]:
-        with self.connection() as connection:
-            return connection.execute(statement.encode("utf-8"), values).fetchall()
+            return ask()
 
     def close(self) -> None:
         """Close the connections nobody uses just now."""
         _close(self._idle)
 
     def _idle_one(self) -> Connection | None:
-        """A connection that is still there. One that has something to say was cut: nobody has asked it anything."""
+        """One that is still there: a connection that has something to say, asked nothing, was cut."""
         with suppress(IndexError):  # another thread may take the last one
             while True:
                 connection = self._idle.pop()
@@ -444,7 +432,7 @@ class Database:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn errors of the driver into ours, with the first line of what it says and without a password."""
+        """Errors of the driver as ours, with the first line of what it says and without a password."""
         try:
             yield
         except psycopg.Error as error:

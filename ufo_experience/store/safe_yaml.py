@@ -25,11 +25,8 @@ _SAFE_TAGS = {f"tag:yaml.org,2002:{kind}" for kind in "str int float bool null s
 
 
 def load_yaml(path: Path, typed: str = "") -> dict[str, Any]:
-    """Read one YAML mapping into plain dicts, lists and texts.
-
-    Raises `DataError` with file and line for: a tag of any language, a key that stands twice, aliases that stand for
-    more than MAX_NODES values or for themselves, more than one document, more than MAX_DEPTH levels, anything that is
-    no YAML.
+    """Read one YAML mapping into plain dicts, lists and texts. Raises `DataError` with file and line for anything else:
+    a tag of a language, a key that stands twice, aliases without end, a second document, more than MAX_DEPTH levels.
     """
     data = read_regular(path, MAX_YAML)
     try:
@@ -48,9 +45,7 @@ def load_yaml(path: Path, typed: str = "") -> dict[str, Any]:
 
 
 def _plain(node: Node, typed: str, inside: bool, around: tuple[Node, ...], number: Iterator[int]) -> Any:
-    """The value of a node. An alias becomes a value of its own, and all of them have a `number`; `around` are the
-    nodes it stands in, and `inside` is true below the key whose scalars get types.
-    """
+    """The value of a node, an alias by itself; `around` it are these nodes, `inside` is below the key of typed ones."""
     if next(number) > MAX_NODES:
         raise _refused(node, f"aliases stand for more than {MAX_NODES} values")
     if node.tag not in _SAFE_TAGS:

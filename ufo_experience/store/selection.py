@@ -31,34 +31,22 @@ MIN_PREFIX = 4  # digits of an id that must be given
 class RecordFilter:
     """Which records are meant; what is given must all hold, what is None does not count.
 
-    Attributes:
-        ids: ids, or the beginnings of them (at least 4 digits). One that fits no record is an error.
-        all: every record; without it a change needs at least one other field.
-        source: the file, a folder above it, or the session a record came from.
-        session: the session alone.
-        application: process and product names are one ("OUTLOOK.EXE", "Outlook").
-        format: the format of the log, such as "ufo" (of any version) or "ufo-v2".
-        success: True, False, or "unknown" for runs nobody has judged.
-        trust: exactly this level.
-        risk: True for records with a risky step, False for those without, or a kind ("asks first", "address").
-        search: words that all stand in a record, whatever field they stand in.
-        since: made at this time or later; without a time zone it is UTC.
-        expected: id → `fingerprint` of the record as the caller saw it. A record that is another now is not changed,
-            and neither is any other: `ConflictError`.
+    `expected` maps ids to the `fingerprint` of the record as the caller saw it: where one is another by now none is
+    changed (`ConflictError`).
     """
 
-    ids: tuple[str, ...] = ()
-    all: bool = False
-    source: str | None = None
+    ids: tuple[str, ...] = ()  # or the beginnings of them (at least 4 digits); one that fits no record is an error
+    all: bool = False  # every record; without it a change needs at least one other field
+    source: str | None = None  # the file, a folder above it, or the session a record came from
     session: str | None = None
-    application: str | None = None
+    application: str | None = None  # process and product names are one ("OUTLOOK.EXE", "Outlook")
     env: str | None = None
-    format: str | None = None
-    success: bool | Literal["unknown"] | None = None
-    trust: Trust | str | None = None
-    risk: bool | str | None = None
-    search: str | None = None
-    since: datetime | None = None
+    format: str | None = None  # of the log, such as "ufo" (of any version) or "ufo-v2"
+    success: bool | Literal["unknown"] | None = None  # "unknown": nobody has judged the run
+    trust: Trust | str | None = None  # exactly this level
+    risk: bool | str | None = None  # with a risky step, without one, or with this kind ("asks first", "address")
+    search: str | None = None  # words that all stand in a record, whatever field they stand in
+    since: datetime | None = None  # made at this time or later; without a time zone it is UTC
     expected: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -96,13 +84,10 @@ class RecordFilter:
 
 
 class ChangeReport(tuple[Experience, ...]):
-    """The records a change was about, as they are now (what is gone: as it was).
+    """The records a change was about, as they are now (what is gone: as it was)."""
 
-    `left_out` says of records that fit the filter and were not changed, why. After a `dry_run` nothing was changed.
-    """
-
-    left_out: tuple[tuple[str, str], ...]
-    dry_run: bool
+    left_out: tuple[tuple[str, str], ...]  # ids that fit the filter and were not changed, and why
+    dry_run: bool  # nothing was changed
 
     def __new__(
         cls, records: Iterable[Experience] = (), left_out: Iterable[tuple[str, str]] = (), dry_run: bool = False
@@ -118,13 +103,9 @@ class ChangeReport(tuple[Experience, ...]):
 
 
 def set_trust(store: ExperienceStore, where: RecordFilter, trust: Trust, *, dry_run: bool = False) -> ChangeReport:
-    """Give records another trust.
+    """Give records another trust. Raises as `chosen`; then nothing was changed.
 
     Approving by a filter leaves out records with a risky step unless `ids` or `risk` say that they are meant.
-
-    Raises:
-        UsageError: the filter is empty.
-        NotFoundError, ConflictError: as `select`; then nothing was changed.
     """
     found = chosen(store, where)
     careful = trust is Trust.APPROVED and not where.ids and where.risk is None
@@ -148,12 +129,8 @@ def trust_level(value: Trust | str) -> Trust:
 
 
 def select(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
-    """The records that are meant, in the order of `ids` where those are given, else by id.
-
-    Raises:
-        NotFoundError, UsageError: as `resolve`.
-        ConflictError: one is not any more what `expected` says.
-        DataError: one that was named by its id cannot be read.
+    """The records that are meant, in the order of `ids` where those are given, else by id. Raises as `resolve`,
+    `ConflictError` (see `expected`), and `DataError` where one that was named by its id cannot be read.
     """
     known = (store.get(id) for id in resolve(store, where.ids)) if where.ids else store.scan()
     found = [one for one in known if where.admits(one)]
@@ -184,11 +161,8 @@ def resolve(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
 
 
 def resolve_among(known: Iterable[str], beginnings: Iterable[str], missing: str = "no record") -> list[str]:
-    """The known ids that begin with one of these, each once.
-
-    Raises:
-        NotFoundError: one fits none.
-        UsageError: one fits several, or is too short.
+    """The known ids that begin with one of these, each once. Raises `NotFoundError` where one fits none, `UsageError`
+    where it fits several or is too short.
     """
     known, found = sorted(known), dict[str, None]()
     for wanted in (one.strip().lower() for one in beginnings):
@@ -276,9 +250,8 @@ class SourceInfo:
 
 @dataclass(frozen=True)
 class StoreStats:
-    """What is in a store. The counts are by name, the most frequent first; `bytes` is what a folder takes on disk.
-
-    `threshold` is the one in use: that of the settings, else the calibrated one, else None (0.75).
+    """What is in a store. The counts are by name, the most frequent first; `bytes` is what a folder takes on disk;
+    `threshold` is that of the settings, else the calibrated one, else None (0.75).
     """
 
     location: str

@@ -18,11 +18,8 @@ Mended = dict[str, str]
 
 
 def parse(data: bytes | str, *, file: str | None = None, line: int | None = None) -> Any:
-    """Read strict JSON in UTF-8, with or without a byte order mark. `file` and `line` are named in errors.
-
-    Raises:
-        DataError: it is not JSON at all (`E_CORRUPT`), or (`E_SCHEMA`) a key stands twice, a number is NaN or out of
-            range, or it is nested deeper than `MAX_LEVELS`.
+    """Read strict JSON; `file` and `line` are named in errors. Raises `DataError`: it is not JSON at all (`E_CORRUPT`),
+    or it holds what is refused (`E_SCHEMA`).
     """
     try:
         return read(data)
@@ -32,14 +29,11 @@ def parse(data: bytes | str, *, file: str | None = None, line: int | None = None
 
 
 def read(data: bytes | str, *, levels: int = MAX_LEVELS, mended: Mended | None = None) -> Any:
-    """Read JSON of at most `levels` nested objects and arrays.
+    """Read JSON in UTF-8, with or without a byte order mark, of at most `levels` nested objects and arrays.
 
     With `mended`, a dictionary, three oddities are repaired and noted there (code → message): a key given twice (the
-    last value counts), numbers that are not finite (None), halves of surrogate pairs (replaced).
-
-    Raises:
-        DataError: no UTF-8 (`E_ENCODING`), no JSON (`E_JSON`, with the line), too deep (`E_DEPTH`), or a value that is
-            refused (`E_VALUE`).
+    last value counts), numbers that are not finite (None), halves of surrogate pairs (replaced). Raises `DataError`:
+    `E_ENCODING`, `E_JSON` (with the line), `E_DEPTH`, or `E_VALUE` for a value that is refused.
     """
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data.removeprefix("\ufeff")

@@ -7,13 +7,15 @@ what somebody else has changed is written anew as a whole.
 from __future__ import annotations
 
 import json
+import mmap
 import os
-import sqlite3
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from ufo_experience.schema import Experience, Trust
+from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.catalog import Catalog
 from ufo_experience.store.files import replace_file, stamp_of, storage_errors
 
@@ -23,11 +25,7 @@ HEAD = (
     b"# `ufo-experience import FILE` reads a file like this one.\n"
 )
 _EMPTY = HEAD + b"{}\n"
-_SCHEMA = (
-    "DROP TABLE IF EXISTS view",
-    "DELETE FROM meta WHERE name = 'view'",
-    "CREATE TABLE view (id TEXT PRIMARY KEY, place INT, length INT) WITHOUT ROWID",
-)
+_BELOW_KEY = re.compile(rb"(?: .*\n|\n)*")
 
 
 def in_view(experience: Experience) -> bool:
@@ -35,9 +33,9 @@ def in_view(experience: Experience) -> bool:
     return bool(experience.outcome.success) and experience.trust.rank >= Trust.OBSERVED.rank
 
 
-def view_text(records: Iterable[Experience]) -> str:
+def view_text(store: ExperienceStore) -> str:
     """The whole view as text."""
-    entries = [_entry(one, number) for number, one in enumerate(filter(in_view, records))]
+    entries = [_entry(one, number) for number, one in enumerate(filter(in_view, store.scan()))]
     return (b"".join([HEAD, *entries]) if entries else _EMPTY).decode()
 
 
@@ -46,65 +44,54 @@ class View:
 
     def __init__(self, root: Path, catalog: Catalog, scan: Callable[[list[str]], Iterable[Experience]]) -> None:
         self._path, self._catalog, self._scan = root / VIEW, catalog, scan
-        catalog.require("view", "4", _SCHEMA)
 
     def follow(self, change: int) -> None:
         """Bring the file up to date; the caller holds the lock. Raises `StorageError`."""
-        if self.is_current(change):
+        since, stamp, top = self._mark()
+        now = stamp_of(self._path)
+        if (since, stamp) == (change, now):
             return
-        since, stamp = self._mark()
-        anew = stamp != stamp_of(self._path) or not self._catalog.read("SELECT 1 FROM view LIMIT 1")
+        anew = stamp != now or now.startswith(f"{len(_EMPTY)} ")
         since = 0 if anew else since
-        ask = "SELECT number, id, live FROM record WHERE change > ? ORDER BY number"
-        changed = self._catalog.read(ask, (since,))
-        live = {id: number for number, id, live in changed if live}
-        records = list(self._scan(list(live)))
-        texts = {
-            one.id: _entry(one, live[one.id]) for one in sorted(records, key=lambda one: live[one.id]) if in_view(one)
-        }
+        changed = self._catalog.read("SELECT number, id, live FROM record WHERE change > ? ORDER BY number", (since,))
+        live = {id: number for number, id, is_live in changed if is_live}
+        records = list(self._scan([*live]))
+        texts = dict.fromkeys((number for number, _, _ in changed), b"")
+        texts |= {live[one.id]: _entry(one, live[one.id]) for one in records if in_view(one)}
+        if anew:
+            replace_file(self._path, [HEAD, *texts.values()] if any(texts.values()) else _EMPTY)
+        else:
+            with storage_errors(self._path), open(self._path, "r+b") as stream:
+                right = _blank_others(stream, {number: text for number, text in texts.items() if number <= top})
+                stream.seek(0, os.SEEK_END)
+                stream.write(b"".join(text for number, text in texts.items() if number not in right))
         reached = change if len(records) == len(live) else since  # what cannot be read now is looked at again
-
-        def act(db: sqlite3.Connection) -> None:
-            self._write(db, [id for _, id, _ in changed], dict(texts), anew)
-            mark = json.dumps([reached, stamp_of(self._path)])
-            db.execute("INSERT OR REPLACE INTO meta VALUES ('view', ?)", (mark,))
-
-        self._catalog.run(act, write=True)
+        self._catalog.note(**{VIEW: json.dumps([reached, stamp_of(self._path), max([top, *texts])])})
 
     def is_current(self, change: int) -> bool:
         """True when nothing has changed since it was written."""
-        return self._mark() == [change, stamp_of(self._path)]
+        return self._mark()[:2] == (change, stamp_of(self._path))
 
-    def _mark(self) -> list[Any]:
-        """The change that the file was brought up to, and its stamp then: another one, and others have written it."""
-        return list(json.loads(self._catalog.meta("view") or '[0, "never"]'))
-
-    def _write(self, db: sqlite3.Connection, ids: list[str], texts: dict[str, bytes], anew: bool) -> None:
-        if anew:
-            db.execute("DELETE FROM view")
-            replace_file(self._path, [HEAD, *texts.values()] if texts else _EMPTY)
-            place = len(HEAD)
-        else:
-            with storage_errors(self._path), open(self._path, "r+b") as stream:
-                _blank_others(db, stream, ids, texts)
-                place = stream.seek(0, os.SEEK_END)
-                stream.write(b"".join(texts.values()))
-        for id, text in texts.items():
-            db.execute("INSERT INTO view VALUES (?, ?, ?)", (id, place, len(text)))
-            place += len(text)
+    def _mark(self) -> tuple[int, str, int]:
+        """The change up to which the file was brought, its stamp then (another: others wrote it), the last number."""
+        since, stamp, top = json.loads(self._catalog.meta(VIEW) or '[0, "never", 0]')
+        return since, stamp, top
 
 
-def _blank_others(db: sqlite3.Connection, stream: BinaryIO, ids: list[str], texts: dict[str, bytes]) -> None:
-    """Make comments of the entries that are not what they should be; those that are go out of `texts`."""
-    ask = "SELECT id, place, length FROM view WHERE id IN (SELECT value FROM json_each(?))"
-    for id, place, length in db.execute(ask, (json.dumps(ids),)).fetchall():
-        stream.seek(place)
-        if stream.read(length) == texts.get(id):
-            del texts[id]
-            continue
-        stream.seek(place)
-        stream.write(b"#" + b" " * (length - 2) + b"\n")
-        db.execute("DELETE FROM view WHERE id = ?", (id,))
+def _blank_others(stream: BinaryIO, texts: Mapping[int, bytes]) -> set[int]:
+    """Make comments of the entries that are not what they should be; returns the numbers of those that are."""
+    right = set()
+    with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+        for number, text in texts.items():
+            key = b"\nexample%d:\n" % number
+            start = whole.find(key) + 1
+            entry = _BELOW_KEY.match(whole, start + len(key) - 1)
+            if start and entry and whole[start : entry.end()] == text:
+                right.add(number)
+            elif start and entry:
+                stream.seek(start)
+                stream.write(b"#" + b" " * (entry.end() - start - 2) + b"\n")
+    return right
 
 
 def _entry(experience: Experience, number: int) -> bytes:

@@ -14,16 +14,16 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
+from functools import lru_cache
 from itertools import count
 from pathlib import Path
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Experience, Problem, validate
 from ufo_experience.store.base import Event, Status, StoreReport
-from ufo_experience.store.catalog import Catalog
+from ufo_experience.store.catalog import Catalog, note, noted
 from ufo_experience.store.files import (
     TEMP,
-    check_owner,
     make_folder,
     open_regular,
     patiently,
@@ -60,6 +60,7 @@ edited = excluded.edited, change = excluded.change"""
 _SAY = """INSERT INTO record (id, status, removed, change) VALUES (?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET status = excluded.status, removed = excluded.removed, change = excluded.change"""
 LEFT_ALONE = ("E_VERSION", "E_EDITED")  # by a repair
+_ALL = "`ufo-experience verify` tells of all"
 _OLD_S = 3_600.0  # a temp file of this age has no writer
 _log = logging.getLogger(__name__)
 
@@ -71,11 +72,9 @@ class Watch:
 
     def __init__(self, root: Path, catalog: Catalog) -> None:
         self._root, self._catalog = root, catalog
-        self._parsed: dict[tuple[str, str], Experience] = {}  # by path and stamp
-        self._named: set[tuple[str, str]] = set()  # files that are no records, of which a warning was given
+        self.parsed = lru_cache(KEPT)(lambda path, stamp: self.read(path)[0])  # stamp: as the catalog knows the file
+        self._told: set[str] = set()  # what is no record or event, of which a warning was given
         catalog.require("store", "4", _SCHEMA)
-
-    # ---- record files ----
 
     def stamp(self, path: str) -> str:
         """What tells that a file has changed."""
@@ -84,30 +83,12 @@ class Watch:
     def read(self, path: str | Path) -> Read:
         """Read a record file. Raises `DataError`."""
         file = self._root / path
-        with storage_errors(file), suppress(FileNotFoundError):
-            check_owner(os.lstat(file), file, self._root.stat().st_uid)
         return decode(read_regular(file, MAX_FILE_BYTES, follow=False), str(file))
-
-    def parsed(self, path: str, stamp: str) -> Experience:
-        """The record of a file that is as the catalog knows it. Raises `DataError`."""
-        return self._parsed.get((path, stamp)) or self._remember(path, stamp, self.read(path)[0])
-
-    def _remember(self, path: str, stamp: str, one: Experience) -> Experience:
-        if len(self._parsed) >= KEPT:
-            self.forget()
-        self._parsed[path, stamp] = one
-        return one
-
-    def forget(self) -> None:
-        """Keep no record parsed any more."""
-        self._parsed = {}
 
     def approved(self, id: str) -> str:
         """The digest of the content that a person's trust in a record is about; "" where nobody has said anything."""
         rows = self._catalog.read("SELECT status FROM record WHERE id = ?", (id,))
         return status_of(rows[0][0]).content if rows else ""
-
-    # ---- what has changed ----
 
     def refresh(self, *, everything: bool = False) -> None:
         """Take in what was changed since; `everything` looks at every file, not only at the times of folders."""
@@ -174,24 +155,23 @@ class Watch:
                     raise DataError(f"the same id as {other}", file=str(self._root / path), field="id")
         except DataError as error:
             _gone(db, [path], change)
-            if stamp and (path, stamp) not in self._named:
-                self._named.add((path, stamp))
-                _log.warning("a record is left out, `ufo-experience verify` tells of all: %s", error)
+            if stamp:
+                self._warn(f"a record is left out, {_ALL}: {error}")
             return False
         _gone(db, [path], change, but=one.id)
         db.execute(_KEEP, (one.id, path, stamp, content, not whole, change))
-        self._remember(path, stamp, one)
         return True
 
-    # ---- events ----
+    def _warn(self, message: str) -> None:
+        """Tell once."""
+        if message not in self._told:
+            self._told.add(message)
+            _log.warning("%s", message)
 
     def _take_events(self, db: sqlite3.Connection, change: int) -> bool:
-        """Read the events that are new, all again where the file is not the one that was read before.
-
-        False where a line is damaged, of which a warning tells once.
-        """
-        mark = db.execute("SELECT value FROM meta WHERE name = 'events'").fetchone()
-        offset, tail, *damage = json.loads(mark[0]) if mark else (0, "")
+        """Read the events that are new, all again where the file is another one. False where a line is damaged."""
+        mark = noted(db, "events")
+        offset, tail, *damage = json.loads(mark) if mark else (0, "")
         before, data = bytes.fromhex(tail), b""
         path = self._root / EVENTS
         if path.exists():
@@ -212,14 +192,9 @@ class Watch:
                 status = status_of(said).after(event)
                 kept = status.model_dump_json(exclude_defaults=True)
                 db.execute(_SAY, (event.id, kept, status.removed, change))
-        now = json.dumps([offset + end, (before + data[:end])[-_TAIL:].hex(), *damage])
-        db.execute("INSERT OR REPLACE INTO meta VALUES ('events', ?)", (now,))
-        if damage and (EVENTS, damage[0]) not in self._named:
-            self._named.add((EVENTS, damage[0]))
-            told = (
-                "what a line says of a record (trust, verdict, use) is left out, `ufo-experience verify` tells of all"
-            )
-            _log.warning("%s: %s", told, damage[0])
+        note(db, events=json.dumps([offset + end, (before + data[:end])[-_TAIL:].hex(), *damage]))
+        if damage:
+            self._warn(f"what a line says of a record (trust, verdict, use) is left out, {_ALL}: {damage[0]}")
         return not damage
 
     def event_lines(self) -> bytes:
@@ -258,8 +233,9 @@ def _note_seen(db: sqlite3.Connection, path: str, stamp: str) -> None:
 
 def _next_change(db: sqlite3.Connection) -> int:
     """The number of this change: who follows the records asks for those of a later one."""
-    add = "INSERT INTO meta VALUES ('change', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1 RETURNING value"
-    return int(db.execute(add).fetchall()[0][0])
+    change = int(noted(db, "change") or 0) + 1
+    note(db, change=change)
+    return change
 
 
 def _files_in(db: sqlite3.Connection, folder: str) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """UFO's `ExperienceRetriever`: documents with an example to imitate, and a filter over what UFO looks at.
 
-UFO reads `page_content` and `metadata{request, example, Tips, Sub-task, app_list}` of a document, writes the example
-into the AppAgent's prompt as JSON, and filters by a function of the metadata. All of it is plain data here.
+UFO reads `page_content` and `metadata{request, example, Tips, Sub-task, app_list}` of a document.
 """
 
 from __future__ import annotations
@@ -57,8 +56,7 @@ class Document:
 class ExperienceRetriever:
     """Finds experiences for UFO's agent. `handed_out` are the ids given since the last `report`.
 
-    Memory helps or is silent: without a store, or with one that cannot be read, there are no documents, and the log of
-    `ufo_experience.integrations.ufo` says why. A store that appears later is found.
+    Memory helps or is silent: where there is none, or it cannot be read, there are no documents, and the log says why.
     """
 
     key_style: KeyStyle = "snake"
@@ -74,13 +72,11 @@ class ExperienceRetriever:
         self._told: set[str] = set()
 
     def retrieve(self, query: str, top_k: int, filter: MetadataFilter | None = None) -> list[Document]:
-        """The best `top_k` (at most 50) experiences above the threshold, best first.
+        """The best `top_k` (at most 50) experiences above the threshold, best first; no failed run, no record not
+        trusted.
 
-        `filter` is a function of the metadata. It is asked about every record before ranking, so these are the best of
-        those that pass. Failed runs and records that are not trusted are never among them.
-
-        Raises:
-            UsageError: the query is no text, or `top_k` no whole number.
+        `filter` is a function of the metadata, asked about every record before ranking: these are the best of those
+        that pass.
         """
         if top_k < 1:
             return []
@@ -223,10 +219,7 @@ def _action(step: ProcedureStep, status: str, style: KeyStyle) -> dict[str, Any]
 
 
 def _app_names(experience: Experience) -> list[str]:
-    """UFO's `app_list`: the applications as recorded, then the process names of those recorded by another name.
-
-    UFO asks for a process ("OUTLOOK.EXE"); a record may say "Outlook".
-    """
+    """UFO's `app_list`: the applications as recorded, then the processes ("OUTLOOK.EXE") of those named otherwise."""
     recorded: list[str] = to_ufo_example(experience)["app_list"]
     others = [name for name in recorded if not name.strip().casefold().endswith(".exe")]
     keys = [application_key(name) for name in others]
@@ -246,10 +239,7 @@ def _passes(filter: MetadataFilter, metadata: Mapping[str, Any], id: str) -> boo
 
 
 class RagConfig(BaseModel):
-    """What UFO is told about experiences in `config/ufo/rag.yaml` (before UFO 3 in `config_dev.yaml`).
-
-    Paths are relative to the folder UFO runs in. The file holds other keys, an API key among them: they are left alone.
-    """
+    """What UFO is told about experiences in `config/ufo/rag.yaml` (before UFO 3 in `config_dev.yaml`)."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="ignore")
 
@@ -273,9 +263,5 @@ class RagConfig(BaseModel):
 
 
 def from_rag_config(path: str | Path) -> RagConfig:
-    """Read UFO's settings file; a key that is missing has UFO's own default.
-
-    Raises:
-        DataError: the file cannot be read, or is no YAML; or a value does not fit, then its key is named.
-    """
+    """Read UFO's settings file; a key that is missing has UFO's own default, one that does not fit is a `DataError`."""
     return validate(RagConfig, load_yaml(Path(path)), file=str(path))

@@ -1,7 +1,7 @@
 """UFO's `ExperienceSummarizer`: logs of a session become experiences, in UFO's YAML file and in a store of ours.
 
 Parts of a log and summaries are the dicts UFO knows. Each carries what it was made from as an attribute, so that the
-whole record is stored and not only what UFO's form can say; a dict that somebody made or changed stands for itself.
+whole record is stored; a dict that somebody made or changed stands for itself.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ class Summary(dict[str, Any]):
 class ExperienceSummarizer:
     """Turns the logs of a session into experiences. `failed` names, with the reason, what the last call left out.
 
-    UFO's four arguments are accepted and unused: the wording of our prompts is in `prompts/`, and the model and its
-    key come from the environment (`OPENAI_API_KEY`, `UFO_EXPERIENCE_SUMMARIZER`), not from UFO's settings.
+    UFO's four arguments are accepted and unused: model and key come from the environment, prompts from `prompts/`.
     """
 
     def __init__(
@@ -71,11 +70,7 @@ class ExperienceSummarizer:
 
     @staticmethod
     def read_logs(log_path: str) -> list[dict[str, Any]]:
-        """The sub-tasks of a session's log folder, redacted, in order; a session without any is one part.
-
-        Raises:
-            DataError: there is no such folder, or no log in it.
-        """
+        """The sub-tasks of a session's log folder, redacted, in order; a session without any is one part."""
         report = ReadReport()
         read = [redact(one) for one in read_traces(log_path, format="ufo", report=report)]
         for problem in report.problems:
@@ -104,11 +99,7 @@ class ExperienceSummarizer:
     def create_or_update_yaml(summaries: Iterable[Any], yaml_path: str) -> None:
         """Add the summaries to a file for people to read, each once. What stands there stays.
 
-        Failed runs are left out: UFO imitates what the file shows. So is what has no UFO form. A file that cannot be
-        read is set aside under a name of its own, and a new one is begun.
-
-        Raises:
-            StorageError: the disk refused; the old file is as it was.
+        Failed runs are left out: UFO imitates what the file shows. A file that cannot be read is set aside.
         """
         path = Path(yaml_path)
         entries = _entries(path)
@@ -125,11 +116,7 @@ class ExperienceSummarizer:
     def create_or_update_vector_db(summaries: Iterable[Any], db_path: str) -> None:
         """Store the summaries in the store at `db_path` (made if need be) and index them. Durable when it returns.
 
-        A summary that is no experience is named in the log of this module and costs only itself. If no embedding can
-        be had now, the records wait for it and are found by their words meanwhile.
-
-        Raises:
-            StorageError, LockedError: the store cannot be written.
+        A summary that is no experience is logged. Without an embedding now, records are found by their words meanwhile.
         """
         done = ExperienceMemory.open(db_path).take_in(_each(_record, summaries, "summaries"))
         _log.info("%d experiences stored in %s", len(done.added), db_path)

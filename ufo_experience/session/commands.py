@@ -1,6 +1,5 @@
-"""Where commands go: to functions of this process, or over a connection to the machine that has the screen.
-
-A look that timed out is tried once more; an action is not, as it may have been done. `docs/agents.md` has the table.
+"""Commands, what came of them, and where they go: to functions of this process, or over a connection to the machine
+that has the screen. A look that timed out is tried once more; an action is not, as it may have been done.
 """
 
 from __future__ import annotations
@@ -9,27 +8,113 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol, TypeVar
+from uuid import uuid4
 
-from ufo_experience.errors import DataError, UsageError
-from ufo_experience.session.protocols import (
-    DATA_COLLECTION,
-    Command,
-    CommandDispatcher,
-    ConnectionLostError,
-    Outcomes,
-    Result,
-    ResultStatus,
-    TaskExecutionProtocol,
-)
+from ufo_experience.errors import DataError, ServiceError, UsageError
 
 T = TypeVar("T")
 Tool = Callable[..., Any]
 
+DATA_COLLECTION, ACTION = "data_collection", "action"  # types of tools
 EARLIER_FAILED = "an earlier action of this step did not work"
 _TIMEOUTS = (TimeoutError, asyncio.TimeoutError)  # one and the same since Python 3.11
 
 _log = logging.getLogger(__name__)
+
+
+class ConnectionLostError(ServiceError):
+    """Whoever executes commands cannot be reached any more."""
+
+    default_code = "E_CONNECTION"
+
+
+class ResultStatus(str, Enum):
+    """What became of a command. SKIPPED was never tried."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    SKIPPED = "skipped"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a command acts on. `id` holds for one step only; `is_password` marks a field whose text is secret.
+
+    `within` names the row, group or dialog around it, `dialog` says whether it stands in a dialog, and `checked` how
+    a switch is set (None: not known). A target with a name and no `id` is looked for on the screen.
+    """
+
+    name: str = ""
+    type: str | None = None
+    id: str = ""
+    kind: str = "control"
+    is_password: bool = False
+    within: str = ""
+    dialog: bool | None = None
+    checked: bool | None = None
+
+
+@dataclass(frozen=True)
+class Command:
+    """A call of a tool. `call_id` stays the same when it is sent again, so that it is not executed twice."""
+
+    tool_name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    tool_type: str = ACTION
+    target: Target | None = None
+    call_id: str = field(default_factory=lambda: uuid4().hex)
+
+    @property
+    def is_named_only(self) -> bool:
+        """True when its target has still to be found on the screen."""
+        return self.target is not None and bool(self.target.name) and not self.target.id
+
+    def __str__(self) -> str:
+        return f'{self.tool_name} on "{self.target.name}"' if self.target else self.tool_name
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command came to; `ok` when it worked, else `error` says why. `namespace` names what executed it."""
+
+    status: ResultStatus = ResultStatus.SUCCESS
+    result: Any = None
+    error: str | None = None
+    namespace: str = ""
+    call_id: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.status is ResultStatus.SUCCESS
+
+    @classmethod
+    def skipped(cls, command: Command, reason: str) -> Result:
+        """The result of a command that was not tried."""
+        return cls(ResultStatus.SKIPPED, error=reason, call_id=command.call_id)
+
+
+Outcomes = tuple[tuple[Command, Result], ...]
+
+
+class CommandDispatcher(Protocol):
+    """Has commands executed, here or elsewhere: one result each, in order. One that fails is a result, no exception;
+    `TimeoutError`, `ConnectionLostError` and `DataError` (a malformed command) are raised.
+    """
+
+    async def execute_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...
+
+
+class TaskExecutionProtocol(Protocol):
+    """A connection to the client that executes the commands of a service session: UFO's own, or any other.
+
+    With a coroutine `reconnect()`, which says whether it is back, one that was lost is taken up again.
+    """
+
+    async def send_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...
 
 
 async def outcome_of(work: Awaitable[T], timeout: float | None = None) -> T | Exception:
@@ -48,10 +133,7 @@ def told(error: Exception) -> str:
 
 
 async def execute(dispatcher: CommandDispatcher, commands: Sequence[Command], timeout: float) -> Outcomes:
-    """Execute the commands of one step in order; after one that does not work the rest is skipped.
-
-    Raises ConnectionLostError: the connection is gone and could not be got back.
-    """
+    """Execute the commands of one step in order; after one that does not work the rest is skipped."""
     outcomes: list[tuple[Command, Result]] = []
     for command in commands:
         works = all(result.ok for _, result in outcomes)
@@ -83,8 +165,7 @@ async def _execute_one(dispatcher: CommandDispatcher, command: Command, timeout:
 class LocalCommandDispatcher:
     """Executes commands one after the other. A tool is a function, plain (run in a thread) or async.
 
-    It is called with the command's parameters, and with `target` (a `Target` or None) if it takes an argument of that
-    name. What it raises is why the command failed.
+    It is called with the command's parameters, and with `target` if it takes one. What it raises is why it failed.
     """
 
     def __init__(self, tools: Mapping[str, Tool], *, namespace: str = "LocalExecutor") -> None:
