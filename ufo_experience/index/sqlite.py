@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from ufo_experience.request import Request
 from ufo_experience.store.folder import FolderStore
 
 WINDOW = 256  # records that become rows, and texts that are embedded, at a time
+ENOUGH = 8  # tasks that share the rarest words of a question: more common words are not looked up then
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
 _LOOKS, _BETWEEN_LOOKS = 10, 0.02  # of a check at rows that a writer may be adding; seconds
 _AMONG = "IN (SELECT value FROM json_each(?))"
@@ -105,12 +107,16 @@ class SqliteIndex:
         return {word: math.log(1 + (max(self._trusted - n, 0) + 0.5) / (n + 0.5)) for word, n in counts.items()}
 
     def _by_words(self, table: str, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
-        match = tables.match_of(column, counts)
-        if not match:
-            return []
         where, given = tables.sql_where(filter)
         ask = tables.NEAREST.format(table=table, places=tables.PLACES, where=where)
-        return self._of_many_tasks(lambda k: self._numbers(ask, (match, *given, k)), limit)
+
+        def nearest(match: str, k: int) -> list[int]:
+            return self._numbers(ask, (match, *given, k))
+
+        found: list[int] = []
+        for match in tables.matches_of(column, counts):
+            found = found if len(found) >= ENOUGH else self._of_many_tasks(partial(nearest, match), limit)
+        return found
 
     def _by_vector(self, vector: Vector, filter: Filter, limit: int) -> list[int]:
         with self._lock:

@@ -16,7 +16,6 @@ from ufo_experience.store.catalog import note, noted
 
 PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
 MATCHES = 1_000  # rows that are looked at for single words
-ENOUGH = 100  # rows that share one of the rarest words: more common words than those are not looked up then
 TABLES = ("trusted", "held")  # of words: what is not trusted is looked for, and counts in no weight
 COLUMNS = ("raw", "masked")  # of each: the words of a request as they are, and with values masked
 _WORDS = """
@@ -57,18 +56,17 @@ NEAREST = """
 """
 
 
-def match_of(column: str, counts: Mapping[str, int]) -> str:
-    """What FTS5 is asked for: the rarest words. Where few rows share them, pairs of the next ones, too, which are too
+def matches_of(column: str, counts: Mapping[str, int]) -> list[str]:
+    """What FTS5 is asked for: the rarest words; where these find too little also pairs of the next ones, which are too
     common by themselves.
     """
     rarest = sorted((word for word, count in counts.items() if count), key=lambda word: (counts[word], word))[:RAREST]
     quoted = ['"' + word.replace('"', '""') + '"' for word in rarest]
-    matches = [0, *accumulate(counts[word] for word in rarest)]
-    few = bisect_right(matches, MATCHES) - 1
-    alone, common = quoted[:few], quoted[few:] if matches[few] < ENOUGH else []
+    few = bisect_right([*accumulate(counts[word] for word in rarest)], MATCHES)
+    alone, common = quoted[:few], quoted[few:]
     pairs = [f"({one} AND {other})" for one, other in combinations(common, 2)] or common
-    either = " OR ".join([*alone, *pairs])
-    return f"{{{column}}} : ({either})" if either else ""
+    narrow, wide = " OR ".join(alone), " OR ".join([*alone, *pairs])
+    return [f"{{{column}}} : ({words})" for words in dict.fromkeys((narrow, wide)) if words]
 
 
 def _is_trusted(trust: Trust, imported: bool) -> bool:
