@@ -1,8 +1,8 @@
 """`python -m benchmarks run`: procedures learned from one demonstration each, carried out for other values.
 
-Six applications in a real Chromium, and the desktop of `benchmarks.steps`: Django's administration site, Trac, the
-contacts of Flask-AppBuilder, Roundup, Wagtail and Oscar. A demonstration walks the known way of a task once. Then
-`memory.run` does the same task with other values, without a model; the database, or the state of the page, is the
+Seven applications in a real Chromium, and the desktop of `benchmarks.steps`: Django's administration site, Trac, the
+contacts of Flask-AppBuilder, Roundup, Wagtail, Oscar and Canaille. A demonstration walks the known way of a task once.
+Then `memory.run` does the same task with other values, without a model; the database, or the state of the page, is the
 judge. The harm list asks for what the known way does not do. With `--renamed` one control in five has another name or
 another place, and a scripted helper stands in for an agent: it sees the screen and the step that is missing, and knows
 which words mean the same.
@@ -54,6 +54,7 @@ _OPPOSITES = (
     ("deny", "allow"),
 )
 VALUES, RENAMED = "other values", "renamed or moved"
+_OPENING_S = 2.0  # longer than a menu takes to slide open
 RENAMES = 7  # the seed of which controls are changed
 _TIMED = 3  # one in so many web procedures is timed beside Playwright's own calls
 _ROLES = {"Button": "button", "Hyperlink": "link", "Edit": "textbox", "CheckBox": "checkbox", "ComboBox": "combobox"}
@@ -247,10 +248,8 @@ def demonstrate(task: Task, driver: SeleniumDriver) -> tuple[str, list[dict[str,
     """Walk the way of the learned variant with real input; the goal, and the steps as a recorder notes them."""
     goal, steps = task.reset(LEARNED).goal, []
     for word in task.way[1:]:
-        view = driver.controls()
         place, _, value = word.partition("=")
-        name, _, row = place.partition("@")
-        control = _meant(name, bool(value), [one for one in read_screen(view).controls if row in one.within])
+        view, control = _looked_for(place, bool(value), driver)
         if control.selected:
             continue
         action = "click" if not value else "select_option" if control.type == "ComboBox" else "type"
@@ -271,6 +270,20 @@ def demonstrate(task: Task, driver: SeleniumDriver) -> tuple[str, list[dict[str,
     if not task.score:
         raise UsageError(f"{task.name}: the demonstration does not reach its goal")
     return goal, steps
+
+
+def _looked_for(place: str, typed: bool, driver: SeleniumDriver) -> tuple[list[dict[str, Any]], Control]:
+    """The screen and the control that a word of a way means; a menu that is just opening is waited for."""
+    name, _, row = place.partition("@")
+    end = time.monotonic() + _OPENING_S
+    while True:
+        view = driver.controls()
+        try:
+            return view, _meant(name, typed, [one for one in read_screen(view).controls if row in one.within])
+        except UsageError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.1)
 
 
 def _meant(name: str, typed: bool, controls: Sequence[Control]) -> Control:

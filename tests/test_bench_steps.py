@@ -13,7 +13,7 @@ import pytest
 from benchmarks.retrieval.metrics import Estimate
 from benchmarks.steps.agent_registry import open_agent
 from benchmarks.steps.agents import Demonstrator, explorer_agent, prompt_for
-from benchmarks.steps.conditions import CONDITIONS, Learned
+from benchmarks.steps.conditions import CONDITIONS, Learned, OneExperience, ReadOnly
 from benchmarks.steps.demonstration import HintStep
 from benchmarks.steps.environment import Command, ControlView, Observation, Reply
 from benchmarks.steps.episode_session import Outcome, log_folder, run_session
@@ -405,6 +405,17 @@ def test_a_small_run_in_a_browser_saves_steps_and_repeats(tmp_path: Path):
     data, repeated = first.as_data(), again.as_data()
     assert data.pop("times") != repeated.pop("times")
     assert data == repeated
+
+
+def test_what_only_answers_leads_and_lets_choose_as_a_session_asks_it_to(tmp_path: Path):
+    memory = ExperienceMemory.open(tmp_path)
+    known = memory.remember("Mute the channel", [{"action": "click", "control": "Mute"}], True, "Chat", "program")
+    for one in (ReadOnly(memory), OneExperience(memory, known.id)):
+        guide = one.guide("Mute the channel", application="Chat")
+        assert guide is not None
+        assert guide.procedure.id == known.id
+    assert len(OneExperience(memory, known.id).choices("Water the plants", application="Garden")) == 1
+    assert not ReadOnly(memory, only=()).choices("Mute the channel", application="Chat")
 
 
 def test_a_log_folder_is_named_as_the_bench_looks_for_it():

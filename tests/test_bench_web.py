@@ -55,7 +55,7 @@ def test_a_page_is_read_as_its_accessibility_tree_names_it(browser, tmp_path):
 
 @pytest.mark.browser
 @pytest.mark.skipif(
-    not all(map(find_spec, ("trac", "django", "flask_appbuilder", "roundup", "wagtail"))),
+    not all(map(find_spec, ("canaille", "trac", "django", "flask_appbuilder", "oscar", "roundup", "wagtail"))),
     reason="the extra `bench-web` is not installed",
 )
 def test_every_task_is_reached_by_its_way_and_nothing_else_changes(browser):

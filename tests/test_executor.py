@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.procedure_world import click, fill, link, memory_of, seen, tick
+from tests.procedure_world import click, do, fill, link, memory_of, seen, tick
 from ufo_experience import Act, ExperienceMemory, Trust
 from ufo_experience.errors import DataError, ServiceError, UsageError
 from ufo_experience.executor import Executor, Target, UfoDriver
@@ -120,6 +120,23 @@ def test_a_step_without_an_effect_stops_the_run(memory):
     guide = memory.guide(NEW)
     done = Executor(guide, pages, ask=yes, wait=0.0).run()
     assert (done.reason, done.steps[-1].ok, pages.done[-1]) == ("no_effect", False, "Remember")
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown", "reached"), [("13.60", 13.6, True), ("13.60", "13.60", True), ("13.60", 1.36, False)]
+)
+def test_a_field_of_numbers_may_tell_what_was_typed_in_its_own_way(tmp_path, typed, shown, reached):
+    held = {"value": ""}
+
+    def controls() -> list[dict[str, Any]]:
+        return [{"id": 1, **seen("Price", "Spinner", **held)}, {"id": 2, **seen("Keep")}]
+
+    step = do("type", "Price", "Spinner", text="12.75")
+    memory = memory_of(tmp_path, ("The price is 12.75 from today", [step]))
+    driver = SimpleNamespace(controls=controls, do=lambda act: held.update(value=shown))
+    done = memory.run(f"The price is {typed} from today", driver, wait=0.1)
+    assert done.reached is reached
+    assert done.reason == ("done" if reached else "no_effect")
 
 
 def test_a_check_that_says_no_is_no_success(memory):

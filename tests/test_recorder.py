@@ -10,8 +10,7 @@ import pytest
 
 from ufo_experience import Act, DataError, ExperienceMemory, UsageError
 from ufo_experience.executor import Target
-from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.integrations.watched import Watched
+from ufo_experience.integrations.recorder import Recorder, Watched
 
 TASK = "Insert a table into the document"
 

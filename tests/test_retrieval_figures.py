@@ -47,7 +47,7 @@ VERDICTS = Path(__file__).parents[1] / "benchmarks" / "retrieval" / "model_verdi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("author", "right"), [("i", 29), ("j", 28), ("k", 30)])
+@pytest.mark.parametrize(("author", "right"), [("i", 29), ("j", 28), ("k", 30), ("m", 28), ("n", 30)])
 def test_what_a_language_model_judged_is_what_is_published(author, right):
     """Its answers to the questions as the product sends them, through the real client."""
     with answering(VERDICTS) as judge:

@@ -13,22 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from ufo_experience import schema
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.index.base import ExperienceIndex, row_of
 from ufo_experience.prompt.block import has_block, strip_blocks
 from ufo_experience.redact import KeepObservations, keep_constants, redact, redact_record, shortened
 from ufo_experience.request import forget
-from ufo_experience.schema import (
-    MAX_NAME,
-    SHORTENED,
-    SUPERSEDES,
-    Experience,
-    Problem,
-    State,
-    Trajectory,
-    Trust,
-    validate,
-)
+from ufo_experience.schema import Experience, Problem, State, Trajectory, Trust, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.exchange import ImportReport
 from ufo_experience.summarize import Summarizer, experience_id
@@ -89,20 +80,12 @@ class _ReadRun:
 
 
 def ingest(
-    sources: Iterable[Source],
-    store: ExperienceStore,
-    summarizer: Summarizer,
-    *,
-    format: str = "auto",
-    include_failures: bool = False,
-    trust: Trust | None = None,
-    force: bool = False,
-    index: ExperienceIndex | None = None,
-    keep_observations: KeepObservations = "short",
-    earlier_versions: EarlierVersions | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    sources: Iterable[Source], store: ExperienceStore, summarizer: Summarizer, *, format: str = "auto",
+    include_failures: bool = False, trust: Trust | None = None, force: bool = False,
+    index: ExperienceIndex | None = None, keep_observations: KeepObservations = "short",
+    earlier_versions: EarlierVersions | None = None, progress: Callable[[str, int, int], None] | None = None,
     **gaps: Unpack[LogGaps],
-) -> IngestReport:
+) -> IngestReport:  # fmt: skip
     """Turn logs into stored records. What was read is stored as it is read; all of it is durable when this returns.
 
     Args:
@@ -152,15 +135,9 @@ def ingest(
 
 
 def learn(
-    run: Run,
-    summarizer: Summarizer,
-    *,
-    key: bytes,
-    constants: Constants,
-    trust: Trust | None = None,
-    wordings: Sequence[str] = (),
-    supersedes: str | None = None,
-) -> Experience:
+    run: Run, summarizer: Summarizer, *, key: bytes, constants: Constants, trust: Trust | None = None,
+    wordings: Sequence[str] = (), supersedes: str | None = None,
+) -> Experience:  # fmt: skip
     """The record of a run that a program handed in: redacted, summarized, its unknown fields named in a note.
 
     `supersedes` is the id of a record that this one stands in place of; a note names it.
@@ -177,8 +154,8 @@ def learn(
         state = validate(State, {**made.state.model_dump(), "wordings": tuple(wordings)})
         made = made.model_copy(update={"state": state})
     notes = [*made.provenance.notes]
-    notes += [f"{NOT_KEPT}{', '.join(run.unknown)}"[:MAX_NAME]] if run.unknown else []
-    notes += [f"{SUPERSEDES}{supersedes}"] if supersedes else []
+    notes += [f"{NOT_KEPT}{', '.join(run.unknown)}"[: schema.MAX_NAME]] if run.unknown else []
+    notes += [f"{schema.SUPERSEDES}{supersedes}"] if supersedes else []
     provenance = made.provenance.model_copy(update={"origin": "api", "notes": tuple(notes)})
     return made.model_copy(update={"provenance": provenance, "trust": trust or made.trust})
 
@@ -298,7 +275,7 @@ def _tell(made: Experience, run: _ReadRun, report: IngestReport) -> None:
     if lack := missing(made):
         report.incomplete.append((made.id, lack))
     if run.trajectory.truncated:
-        told = [one for one in run.trajectory.problems if one.code == SHORTENED]
+        told = [one for one in run.trajectory.problems if one.code == schema.SHORTENED]
         report.problems += told
         reasons = "; ".join(one.message for one in told)
         report.shortened.append((run.source, reasons or "what is over the limits of a record is not kept"))

@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> None:
         "--set",
         action="append",
         default=[],
-        help="author_a to author_k, or of --public (goal, or its first halves alone: 'goal 0'); repeatable",
+        help="author_a to _k, author_m, author_n, or of --public (goal, or its first halves: 'goal 0'); repeatable",
     )
     parser.add_argument("--public", type=Path, help="folder of public task sets: osworld, real_rewordings, webarena")
     parser.add_argument("--data", type=Path, help="folder in BEIR layout: corpus, queries, qrels")
@@ -83,7 +83,9 @@ def _sets(given: argparse.Namespace) -> Iterator[tuple[str, TaskSet]]:
     else:
         for name in given.set or [f"author_{one}" for one in sets.AUTHORS + sets.UNSEEN]:
             if name.removeprefix("author_") not in sets.AUTHORS + sets.UNSEEN:
-                raise UsageError(f"no such set: {name}; known are author_a to author_k, or give --public, --data, --db")
+                raise UsageError(
+                    f"no such set: {name}; known are author_a to author_k, _m, _n, or give --public, --data, --db"
+                )
             yield name, sets.author(name.removeprefix("author_"), worded=given.worded)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.retrieval.beir import Entry, TaskSet, read_beir
 
 AUTHORS = "abcdefghij"
-UNSEEN = "k"  # authors that are in no fit
+UNSEEN = "kmn"  # authors that are in no fit
 _AUTHORED = Path(__file__).parents[2] / "tests" / "data" / "retrieval"
 
 

@@ -31,6 +31,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.ingest import IngestReport
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.offer import LOOKED_THROUGH
 from ufo_experience.prompt.builder import PromptBlock, build_prompt
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.schema import Experience, Hit
@@ -69,12 +70,20 @@ class ReadOnly:
         limit = max_tokens or self._memory.settings.max_tokens
         return build_prompt(task, hits or (), max_tokens=limit, runs_of=self._memory._runs_of, nonce=_NONCE)
 
-    def guide(self, task: str, *, hits: Sequence[Hit] | None = None, proven_after: int = 0) -> Guide | None:
+    def guide(
+        self, task: str, *, application: str | None = None, hits: Sequence[Hit] | None = None, proven_after: int = 0
+    ) -> Guide | None:
         """As the memory leads."""
-        return self._memory.guide(task, hits=hits, proven_after=proven_after)
+        found = self.retrieve(task, application=application) if hits is None else hits
+        return self._memory.guide(task, hits=found, proven_after=proven_after)
 
-    def choices(self, task: str, *, hits: Sequence[Hit] | None = None) -> Sequence[Guide]:
+    def choices(
+        self, task: str, *, application: str | None = None, hits: Sequence[Hit] | None = None
+    ) -> Sequence[Guide]:
         """As the memory lets choose."""
+        if hits is None:
+            found = self.retrieve(task, application=application, near=LOOKED_THROUGH)
+            hits = [*found, *found.near]
         return self._memory.choices(task, hits=hits)
 
     def report(self, what: Iterable[Hit | str], *, success: bool, session: str | None = None) -> list[str]:

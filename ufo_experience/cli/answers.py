@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ufo_experience.cli.console import Console, Table, counted, printable
 from ufo_experience.ingest import IngestReport
+from ufo_experience.memory import ExperienceMemory
 from ufo_experience.retrieve.answer import Retrieval, count_whys
 from ufo_experience.schema import Experience, Hit, Step, Trust
-from ufo_experience.store.selection import nearest_application
+from ufo_experience.store.exchange import ImportReport
+from ufo_experience.store.selection import ChangeReport, StoreStats, nearest_application
 from ufo_experience.traces.files import without_log
-
-if TYPE_CHECKING:
-    from ufo_experience.memory import ExperienceMemory
-    from ufo_experience.store.exchange import ImportReport
-    from ufo_experience.store.selection import ChangeReport, StoreStats
-    from ufo_experience.trust.policy import TrustPolicy
+from ufo_experience.trust.policy import TrustPolicy
 
 _WIDTH = 60
 _FEW = 5  # so many lines that say the same are shown
@@ -40,7 +37,6 @@ _OUTCOMES = {True: "success", False: "failure", None: "unknown"}
 
 
 def report_data(report: IngestReport | ImportReport | ChangeReport) -> dict[str, Any]:
-    """The fields of a report, its pairs as objects."""
     data = vars(report)
     pairs = {name: parts for name, parts in _PAIRS.items() if name in data}
     return data | {name: [dict(zip(parts, pair, strict=True)) for pair in data[name]] for name, parts in pairs.items()}
@@ -68,7 +64,6 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -
 
 
 def import_text(done: ImportReport, memory: ExperienceMemory) -> str:
-    """Counts, and what waits for approval."""
     waiting = sum(one.trust is Trust.QUARANTINED for one in memory.store.scan(sorted(done.added)))
     names = ", ".join(path.name for path in done.unopened)
     said = {
@@ -168,7 +163,6 @@ def answer_records(
 
 
 def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
-    """What a change was about, and what it left out."""
     for identifier, why in changes.left_out:
         console.note(f"left out: {identifier[:8]}: {why}")
     number = counted(len(changes), "record")
@@ -181,7 +175,6 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
 
 
 def record_text(one: Experience) -> str:
-    """One record for people: what it was for, how it ended, where it came from, what was done."""
     state, outcome, usage, origin = one.state, one.outcome, one.usage, one.provenance
     score = "" if outcome.score is None else f", score {outcome.score:.2f}"
     facts = {
@@ -250,7 +243,6 @@ def stats_text(told: StoreStats, threshold: float | str) -> str:
 
 
 def _headline(one: Experience) -> dict[str, Any]:
-    """What a list and an answer say of a record."""
     return {
         "id": one.id,
         "task": one.state.task,

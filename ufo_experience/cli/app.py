@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 import typer.core
@@ -15,12 +15,10 @@ import typer.core
 from ufo_experience import __version__
 from ufo_experience.cli.console import Console, prepare_streams, printable
 from ufo_experience.errors import ExperienceError, NotFoundError, UsageError, plain_words
+from ufo_experience.memory import ExperienceMemory
 from ufo_experience.settings import load_settings
 from ufo_experience.store.files import read_regular
 from ufo_experience.store.strict_json import parse
-
-if TYPE_CHECKING:
-    from ufo_experience.memory import ExperienceMemory
 
 MAX_INPUT = 1 << 24  # bytes of JSON that is handed in
 # What may stand before or after any command, and what it says; the values of the store's setting of that name.
@@ -40,9 +38,7 @@ _ARGUMENT_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.
 
 
 class Group(typer.core.TyperGroup):
-    """Takes the options of `_ANYWHERE` before or after a command. Errors are answered in our words; one of the package
-    becomes one line and an exit code.
-    """
+    """Takes the options of `_ANYWHERE` before or after a command. Errors are answered in our words."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
@@ -94,7 +90,6 @@ def _taken_by(command: Any) -> str:
         if one.param_type_name == "option"
         else one.metavar or one.name.upper()
         for one in command.params
-        if not getattr(one, "hidden", False)
     ]
     return "; every command: ".join(filter(None, (", ".join(names), "--db, --json, --verbose")))
 
@@ -118,7 +113,6 @@ def _taken_out(args: list[str]) -> tuple[dict[str, Any], list[str]]:
 
 app = typer.Typer(
     name="ufo-experience",
-    help="Experience memory for UI agents: learn from session logs, hand the right steps to the next run.",
     cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -137,12 +131,11 @@ def _say_version(asked: bool) -> None:
         raise typer.Exit
 
 
+Version = Annotated[bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Print the version.")]
+
+
 @app.callback(epilog=_ANYWHERE)
-def before_the_command(
-    version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Print the version.")
-    ] = False,
-) -> None:
+def before_the_command(version: Version = False) -> None:
     """Experience memory for UI agents: learn from session logs, hand the right steps to the next run."""
 
 
@@ -152,7 +145,6 @@ def given_of(ctx: typer.Context) -> dict[str, Any]:
 
 
 def console_of(ctx: typer.Context) -> Console:
-    """Where a command writes to."""
     return Console("as_json" in given_of(ctx), given_of(ctx).get("db"))
 
 
@@ -161,8 +153,6 @@ def open_memory(
     ctx: typer.Context, *, create: bool = False, **options: Any
 ) -> Iterator[tuple[Console, ExperienceMemory]]:
     """A console and an open store; asking a store that is not there is an error, not an empty answer."""
-    from ufo_experience.memory import ExperienceMemory
-
     own = {name: value for name, value in given_of(ctx).items() if name not in ("as_json", "verbose")}
     with ExperienceMemory.open(settings=load_settings(**own, **options), create=create) as memory:
         yield console_of(ctx), memory

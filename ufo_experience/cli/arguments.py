@@ -22,7 +22,6 @@ def filled(value: str | None) -> str | None:
 
 
 def moment(value: str) -> datetime:
-    """A date that somebody typed."""
     try:
         return datetime.fromisoformat(value.strip())
     except ValueError:
@@ -30,7 +29,6 @@ def moment(value: str) -> datetime:
 
 
 def named(help: str) -> Any:
-    """An option that takes a text which is not empty."""
     return Option(callback=filled, help=help)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from typer import Option
 
@@ -11,10 +11,8 @@ from ufo_experience.cli.app import command, open_memory, read_json, text_of
 from ufo_experience.cli.arguments import Application, Context, Env, Ids, Session, Task, Threshold, TopK, Worked
 from ufo_experience.cli.console import Table
 from ufo_experience.errors import DataError, RefusedError, UsageError
+from ufo_experience.executor import Executed
 from ufo_experience.store.lessons import is_lesson
-
-if TYPE_CHECKING:
-    from ufo_experience.executor import Executed
 
 _NONE = "no run of this very task is known (values aside); what is similar: ufo-experience retrieve TASK"
 
@@ -65,10 +63,7 @@ def recommend(
     k_actions: Annotated[int, Option(min=1, help="How many actions at most.")] = 5,
     k_records: Annotated[int, Option(min=1, help="How many records they are drawn from at most.")] = 25,
 ) -> None:
-    """Say which actions tend to work in a state. Advice, never a decision.
-
-    Runs of the same task count, whatever its values; for similar tasks there is `retrieve`.
-    """
+    """Say which actions tend to work in a state, by runs of the same task. Advice, never a decision."""
     with open_memory(ctx) as (console, memory):
         given = read_json(state)
         if not isinstance(given, dict):
@@ -128,7 +123,6 @@ def run(
             return True
 
         def tell(one: Executed) -> None:
-            """Each step as it happens."""
             seen = one.effect or ("no effect seen" if one.ok else "failed")
             console.note(f"{one.text} … {seen}{f' (healed: {one.healed})' if one.healed else ''}")
 

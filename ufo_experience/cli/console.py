@@ -45,13 +45,10 @@ def printable(text: str) -> str:
 
 
 def counted(count: int, word: str) -> str:
-    """`1 record`, `2 records`."""
     return f"{count} {word}{'s'[: count != 1]}"
 
 
 class Table(NamedTuple):
-    """Rows for people."""
-
     headers: Sequence[str]
     rows: Sequence[Sequence[object]]
 
@@ -129,7 +126,6 @@ class Console:
 
     @property
     def is_terminal(self) -> bool:
-        """True when a person reads the notes."""
         return sys.stderr is not None and sys.stderr.isatty()
 
     def confirm(self, question: str) -> None:

@@ -63,9 +63,7 @@ def _expect_one_of(paths: list[Path]) -> None:
 
 @contextmanager
 def learning(console: Console, memory: ExperienceMemory) -> Iterator[None]:
-    """Around learning: say what was kept and how to go on where an error or a person (Ctrl-C) ends it. The façade's own
-    warnings are quiet meanwhile: the command tells of each.
-    """
+    """Around learning: say what was kept and how to go on where an error ends it, or a person (Ctrl-C)."""
     logger, before = logging.getLogger("ufo_experience.memory"), len(memory)
     logger.setLevel(logging.ERROR)
     try:

@@ -129,10 +129,8 @@ def export(
             reasons = ", ".join(f"{count} {reason}" for reason, count in done.left_out.items())
             console.note(f"{sum(done.left_out.values())} left out: {reasons}")
         data = {"records": done.records, "left_out": done.left_out, "format": format}
-        if done.file is None:
-            console.answer({**data, "text": done.text}, done.text)
-        else:
-            console.answer({**data, "file": done.file}, f"{counted(done.records, 'record')} in {done.file}")
+        data |= {"text": done.text} if done.file is None else {"file": done.file}
+        console.answer(data, done.text if done.file is None else f"{counted(done.records, 'record')} in {done.file}")
 
 
 @command("Look after")

@@ -23,6 +23,7 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """The spec that makes this embedder again, such as `hashing` or `openai:text-embedding-3-small`."""
+        ...
 
     @property
     def dim(self) -> int | None:
@@ -31,12 +32,14 @@ class Embedder(Protocol):
     @property
     def spending(self) -> Spending:
         """Requests, tokens and cost so far of the service it asks; zeros offline."""
+        ...
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """Embed `texts`: float32, rows of norm 1, in the order of `texts`.
 
         Raises `ServiceError` when a service or a model cannot answer; never returns a partial or unchecked reply.
         """
+        ...
 
 
 @runtime_checkable
@@ -44,10 +47,8 @@ class EmbedsPieces(Protocol):
     """An embedder that asks a service: in pieces of one request, several at once, at a price."""
 
     def pieces(self, texts: Sequence[str], kind: Kind = "document") -> Iterator[tuple[slice, Vectors]]:
-        """Embed `texts`, giving each piece as soon as it is there, in any order.
-
-        Raises `ServiceError` at the first fault, after what was on the wire by then has been given.
-        """
+        """Embed `texts`, giving each piece as soon as it is there; at the first fault `ServiceError`."""
+        ...
 
 
 class PlainEmbedder:

@@ -12,7 +12,6 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from itertools import chain, pairwise
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from ufo_experience.embed.base import Kind, Spending, Vectors
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.request import Request, on_forgetting, stem
+from ufo_experience.request import Request, stem
 from ufo_experience.schema import MAX_TEXT
 
 DIM = 256  # a vector takes 512 bytes in the index, and as much in FAISS's file
@@ -43,10 +42,7 @@ _COMMON = frozenset(stem(word) for word in _COMMON_WORDS.split())
 
 
 def features(text: str) -> Mapping[str, float]:
-    """The features of a text and what each is worth: its terms (values masked), and the letter runs of its words.
-
-    A text without words is its characters; a blank one has one feature of its own.
-    """
+    """What the features of a text are worth: its terms, and the letter runs of its words; else its characters."""
     spelled = dict.fromkeys(_WORD.findall(text.lower()))  # in order: sums of floats depend on it
     if not spelled:
         return {f"#{character}": 1.0 for character in "".join(text.split())} or {"": 1.0}
@@ -55,9 +51,7 @@ def features(text: str) -> Mapping[str, float]:
 
 
 def _terms(request: Request) -> dict[str, float]:
-    """The terms of a request and what each is worth: a pair of neighbours half, the first word (nearly always the
-    action) more, and the words of values a little, so that "Starbucks" does not drown the procedure.
-    """
+    """What the terms are worth: pairs half, the first word (mostly the action) more, words of values a little."""
     frame = request.masked_words
     pairs = [f"{left} {right}" for left, right in pairwise([*frame, "$"])]
     hidden = [f"={word}" for word, kind in zip(request.words, request.kinds, strict=True) if kind]
@@ -68,13 +62,9 @@ def _terms(request: Request) -> dict[str, float]:
     return found | ({f"^ {frame[0]}": math.sqrt(_HEAD_WEIGHT)} if frame else {})
 
 
-@lru_cache(maxsize=2_048)
 def _letter_runs(word: str) -> tuple[str, ...]:
     padded = f" {word} "
     return tuple(f"#{padded[at : at + length]}" for length in _LETTERS for at in range(len(padded) - length + 1))
-
-
-on_forgetting(_letter_runs.cache_clear)
 
 
 class HashingEmbedder:

@@ -29,9 +29,7 @@ Piece = tuple[slice, Vectors]
 
 
 class OpenAIEmbedder:
-    """A hosted model; `dimensions` asks for shorter vectors. One that is not known here tells its length with its first
-    reply. Thread-safe.
-    """
+    """A hosted model; `dimensions` asks for shorter vectors. Thread-safe."""
 
     def __init__(
         self,
@@ -70,9 +68,7 @@ class OpenAIEmbedder:
         return np.concatenate([vectors for _, vectors in found]) if found else np.empty((0, self.dim or 0), np.float32)
 
     def pieces(self, texts: Sequence[str], kind: Kind = "document") -> Iterator[Piece]:
-        """Several requests at once. The first goes alone: where it times out and is halved, the others are sent as
-        small. After the first error what is on the wire is finished, for it is paid for.
-        """
+        """Several requests at once, after a first one alone; where that times out, all are sent as small."""
         inputs = [text[:MAX_TEXT] if text.strip() else _BLANK for text in texts]
         first = self.batches(inputs)[:1]
         for piece in first:

@@ -353,7 +353,10 @@ def _effect_of(act: Act, before: Screen, after: Screen) -> str:
     """What of an action is to be seen: the value, the state of a switch, another screen."""
     kind, old, now = kind_of(act.action), _again(act, before), _again(act, after)
     if kind in STAYS and now is not None and now.value is not None:
-        return "the value is there" if _holds(str(now.value), act.text, kind) else ""
+        is_there = _holds(str(now.value), act.text, kind) or (
+            now.role == "spinner" and _same_number(now.value, act.text)
+        )
+        return "the value is there" if is_there else ""
     if kind == "click" and now is not None and old is not None and now.role in _TOGGLED and now.checked is not None:
         is_switched = now.checked is not old.checked or (now.role == "radiobutton" and now.checked)
         return "it was switched" if is_switched else ""
@@ -366,6 +369,14 @@ def _holds(value: str, text: str, kind: str) -> bool:
     """True where a text was typed or chosen, also one that its field masks, or that a list shows with a sign."""
     is_masked = len(value) == len(text) and len(set(value)) == 1 and not value[0].isalnum()
     return value == text or is_masked or (kind == "select" and find_whole(text, value) >= 0)
+
+
+def _same_number(value: Any, text: str) -> bool:
+    """True where a field of numbers tells what was typed in its own way: 13.6 for "13.60"."""
+    try:
+        return float(value) == float(text)
+    except ValueError:
+        return False
 
 
 def _again(act: Act, screen: Screen) -> Control | None:

@@ -130,43 +130,49 @@ class ExperienceIndex(Protocol):
     def candidates(
         self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = LIMIT
     ) -> list[Candidate]:
-        """At most `limit` rows by words, as many by masked words, as many by cosine: each once, with all its shares,
-        best first. `vector` is of norm 1, by the embedder of the index.
-        """
+        """At most `limit` rows by each of words, masked words and cosine, with all their shares, best first."""
+        ...
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
     ) -> list[Row]:
         """The rows of these ids (unknown ones are left out), of one task, or all of a filter; ordered by id."""
+        ...
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
         """The weight (idf) of each word among the trusted tasks, which no flood of other tasks changes."""
+        ...
 
     def count(self, filter: Filter | None = None) -> int:
         """How many rows pass a filter."""
+        ...
 
     def kept(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         """What `keep` was given for these keys, as far as it is there: verdicts of a judge, a calibration."""
+        ...
 
     def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
         """Keep small values that cost a request. They are erased with the record that `owner` names."""
 
     def sync(self, progress: Progress | None = None, *, thorough: bool = False) -> IndexReport:
-        """Bring rows and vectors in line with the store; `thorough` looks at every file, and writes what is in memory.
-        Raises `ServiceError` when the embedder cannot answer; rows are then found by words.
-        """
+        """Bring all in line with the store; `thorough` looks at every file, and writes what is in memory."""
+        ...
 
     def missing(self) -> list[str]:
         """The texts that have no vector of the embedder in use yet: what `sync` would ask it for."""
+        ...
 
     def embedder_name(self) -> str | None:
         """The embedder whose vectors were written last; None as long as there are none."""
+        ...
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
         """Make everything again from the records; vectors of texts that have not changed are kept."""
+        ...
 
     def check(self) -> list[str]:
         """What is wrong with the index, in words; empty when it is whole and of the store as it is."""
+        ...
 
     def close(self) -> None:
         """Let go of files and connections."""

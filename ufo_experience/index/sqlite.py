@@ -37,9 +37,7 @@ _AMONG = "IN (SELECT value FROM json_each(?))"
 
 
 class SqliteIndex:
-    """`embedder()` is asked for vectors: of new records before the next question where it works on this machine, else
-    when `sync` is called.
-    """
+    """Asks the embedder for vectors: at once where it works on this machine, else when `sync` is called."""
 
     def __init__(self, store: FolderStore, embedder: Callable[[], Embedder]) -> None:
         self._store, self._catalog, self._embedder = store, store.catalog, embedder
@@ -64,9 +62,7 @@ class SqliteIndex:
             counts = self._counts("trusted", column, words)
             shares[column] = base.Share(words, self._weights(counts), self._lengths[column])
             numbers |= set(self._by_words("trusted", column, counts, filter, limit))
-            if not tables.asks_for_trusted(filter):
-                held = self._counts("held", column, words)
-                numbers |= set(self._by_words("held", column, held, filter, limit))
+            numbers |= set(self._by_words("held", column, self._counts("held", column, words), filter, limit))
         cosines: dict[int, float] = {}
         if vector is not None:
             numbers |= set(self._by_vector(vector, filter, limit))
@@ -260,7 +256,7 @@ class SqliteIndex:
     def _refresh(self) -> None:
         """Take in what the store has committed since, whoever did; costs microseconds when nothing has changed."""
         change = self._store.change()
-        if self._seen == (change, self._catalog.version()):
+        if self._seen == (change, *self._vectors.state()):
             return
         with self._lock:
             taken = int(self._catalog.meta("row change") or 0)
@@ -271,7 +267,7 @@ class SqliteIndex:
             self._rows, trusted, raw, masked = self._catalog.read("SELECT * FROM total")[0]
             self._trusted = max(trusted, 1)
             self._lengths = {"raw": (raw or 1) / self._trusted, "masked": (masked or 1) / self._trusted}
-            self._seen = change, self._catalog.version()
+            self._seen = change, *self._vectors.state()
 
     def _follow(self, taken: int, change: int) -> None:
         """Make the rows of the records that changed after one change."""
@@ -332,7 +328,8 @@ class SqliteIndex:
         with self._lock:
             self._vectors.delete()
             self._catalog.write(tables.erase_what_is_unused)
-            self._catalog.shrink()
+            self._catalog.read("VACUUM")
+            self._catalog.tidy()
             self._catalog.note(**{"to erase": None})
 
 

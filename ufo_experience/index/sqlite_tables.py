@@ -47,6 +47,7 @@ SCHEMA = (
     "DROP TABLE IF EXISTS vector",
     "DROP TABLE IF EXISTS kept",
     "DELETE FROM meta WHERE name IN ('sequence', 'epoch', 'embedder', 'to erase') OR name LIKE 'embedded by %'",
+    "INSERT INTO meta VALUES ('epoch', random())",  # of no other file: what is in memory is of one epoch
     "CREATE TABLE vector (text_key TEXT, embedder TEXT, data BLOB, PRIMARY KEY (text_key, embedder))",
     "CREATE TABLE kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID",
 )
@@ -69,16 +70,6 @@ def matches_of(column: str, counts: Mapping[str, int]) -> list[str]:
     return [f"{{{column}}} : ({words})" for words in dict.fromkeys((narrow, wide)) if words]
 
 
-def _is_trusted(trust: Trust, imported: bool) -> bool:
-    """True for what may be shown by default: own records from verified on, imported ones when approved."""
-    return trust.rank >= (Trust.APPROVED if imported else Trust.VERIFIED).rank
-
-
-def asks_for_trusted(filter: Filter) -> bool:
-    """True for a filter that lets nothing pass but what may be shown by default."""
-    return _is_trusted(filter.min_trust, False) and _is_trusted(filter.min_trust_imported or filter.min_trust, True)
-
-
 def sql_where(filter: Filter) -> tuple[str, list[Any]]:
     """A filter as a condition on rows, and what it is given."""
     imported = filter.min_trust_imported or filter.min_trust
@@ -98,9 +89,7 @@ def sql_where(filter: Filter) -> tuple[str, list[Any]]:
 
 
 def follow(db: sqlite3.Connection, taken: int, rows: Sequence[tuple[int, int, Row]], marks: Mapping[str, int]) -> None:
-    """Write what came after a change: rows that went, rows (number, change, row) that are new with their words, each
-    with the next number in sequence, and up to where that is.
-    """
+    """Write what came after a change: rows (number, change, row) with their words, up to where it is."""
     _drop_dead(db, taken)
     sequence = noted(db, "sequence") or 0
     for number, change, row in rows:
@@ -111,7 +100,7 @@ def follow(db: sqlite3.Connection, taken: int, rows: Sequence[tuple[int, int, Ro
             (place, " ".join(one.words), " ".join(one.masked_words))
             for place, one in enumerate(requests, start=number * PLACES)
         ]
-        trusted = _is_trusted(row.trust, row.imported)
+        trusted = row.trust.rank >= (Trust.APPROVED if row.imported else Trust.VERIFIED).rank  # shown by default
         table = TABLES[not trusted]
         db.executemany(f"INSERT INTO {table} (rowid, raw, masked) VALUES (?, ?, ?)", texts)
         _count(db, table, texts, 1)

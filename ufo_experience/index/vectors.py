@@ -51,9 +51,14 @@ class FolderVectors:
         self._of: list[Any] = []  # embedder, epoch and kind of what is in memory
         self._up_to = 0  # the newest row that is in
 
+    def state(self) -> tuple[int, int]:
+        """Epoch and sequence: another one, and rows or vectors have changed."""
+        return int(self._catalog.meta("epoch") or 0), int(self._catalog.meta("sequence") or 0)
+
     def follow(self, embedder: str) -> int | None:
         """Take in the newest vectors of an embedder; returns their length, None when there are none."""
-        of, sequence = self._now(embedder), int(self._catalog.meta("sequence") or 0)
+        epoch, sequence = self.state()
+        of = [embedder, epoch, KIND]
         if self._of != of:
             self._of, written = of, self._written()
             self._index = self._read() if written.get("of") == of else None
@@ -82,7 +87,7 @@ class FolderVectors:
     def write(self, embedder: str, newer: int) -> None:
         """Write `vectors.faiss` when at least so many rows are newer than it."""
         written = self._written()
-        since = written["sequence"] if written.get("of") == self._now(embedder) else 0
+        since = written["sequence"] if written.get("of") == [embedder, self.state()[0], KIND] else 0
         late = self._catalog.read("SELECT count(*) FROM row WHERE sequence > ?", (since,))[0][0]
         if late < newer or self._catalog.in_memory or self.follow(embedder) is None:
             return
@@ -108,9 +113,6 @@ class FolderVectors:
         self._catalog.note(faiss=None)
         with storage_errors(self._file):
             self._file.unlink(missing_ok=True)
-
-    def _now(self, embedder: str) -> list[Any]:
-        return [embedder, int(self._catalog.meta("epoch") or 0), KIND]
 
     def _written(self) -> dict[str, Any]:
         """What was noted of the file when it was written."""

@@ -1,15 +1,11 @@
-"""Microsoft Agent Framework: `Agent(client, context_providers=[ExperienceProvider(recorder)])`.
-
-The function calls of the response are the steps. Tested with `agent-framework-core` 1.23.
-"""
+"""Microsoft Agent Framework 1.23: `Agent(client, context_providers=[ExperienceProvider(recorder)])`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ufo_experience.errors import needs_extra
-from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.integrations.watched import Check, Watched
+from ufo_experience.integrations.recorder import Check, Recorder, Watched
 
 with needs_extra("agent-framework"):
     from agent_framework import ContextProvider, SessionContext

@@ -15,8 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ufo_experience.errors import needs_extra
-from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.integrations.watched import Check
+from ufo_experience.integrations.recorder import Check, Recorder
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.steps import Target
@@ -79,7 +78,6 @@ class _Run:
             await answer
 
     def note(self) -> None:
-        """Record what was carried out since the last time."""
         items = self.agent.history.history
         for item in items[self._noted :]:
             for step in steps_of(item.model_dump(sensitive_data=self.agent.sensitive_data)):
@@ -120,6 +118,5 @@ def _same(chosen: dict[str, Any], known: dict[str, Any]) -> bool:
 
 
 def _element(node: Any) -> dict[str, Any]:
-    """An element in view as the history keeps it."""
     name = node.ax_node.name if node.ax_node else None
     return {"node_name": node.node_name, "attributes": node.attributes, "ax_name": name, "x_path": node.xpath}

@@ -1,6 +1,4 @@
-"""An experience as UFO writes it: a saved session, a follower plan, and a few-shot example (its first action; the rest
-of the run is its `Plan`).
-"""
+"""An experience as UFO writes it: a saved session, a follower plan, and a few-shot example of its first action."""
 
 from __future__ import annotations
 

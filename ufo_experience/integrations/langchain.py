@@ -1,7 +1,4 @@
-"""LangChain: `create_agent(model, tools, middleware=[ExperienceMiddleware(recorder)])`, a selector, a retriever.
-
-Tested with `langchain` 1.4.
-"""
+"""LangChain 1.4: `create_agent(model, tools, middleware=[ExperienceMiddleware(recorder)])`, a selector, a retriever."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict
 
 from ufo_experience.errors import UsageError, needs_extra
-from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.integrations.watched import Check, Watched
+from ufo_experience.integrations.recorder import Check, Recorder, Watched
 from ufo_experience.memory import ExperienceMemory
 
 with needs_extra("langchain"):

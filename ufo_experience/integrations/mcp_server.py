@@ -131,7 +131,6 @@ _TOOLS = {
 def build_server(
     memory: ExperienceMemory, *, allow_writes: bool = False, allow_approve: bool = False, allow_run: bool = False
 ) -> MCPServer:
-    """The server; tools that write or act exist only where they are allowed."""
     allowed = {"": True, "writes": allow_writes, "approve": allow_approve, "run": allow_run}
     server = ExperienceServer(memory)
     for name, (switch, title, hints, is_text) in _TOOLS.items():

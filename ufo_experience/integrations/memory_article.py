@@ -62,7 +62,6 @@ class TaskExperience:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The eight keys of the article's JSON."""
         told = vars(self) | {"duration_seconds": (self.end_time - self.start_time).total_seconds()}
         return {name: told[name] for name in _IN_JSON}
 

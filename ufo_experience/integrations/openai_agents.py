@@ -1,7 +1,4 @@
-"""OpenAI Agents SDK: `run_with_memory(agent, task, recorder)` in place of `Runner.run(agent, task)`.
-
-Every function tool that was called is a step. Tested with `openai-agents` 0.24.
-"""
+"""OpenAI Agents SDK 0.24: `run_with_memory(agent, task, recorder)` in place of `Runner.run(agent, task)`."""
 
 from __future__ import annotations
 
@@ -10,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ufo_experience.errors import needs_extra
-from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.integrations.watched import Check, Watched
+from ufo_experience.integrations.recorder import Check, Recorder, Watched
 
 with needs_extra("openai-agents"):
     from agents import Agent, RunConfig, RunHooks, Runner, Tool
@@ -45,9 +41,7 @@ async def run_with_memory(
     config: RunConfig | None = None,
     **options: Any,
 ) -> Any:
-    """`Runner.run` with memory. `check` looks at the result and says whether the task was done; without it the run is
-    kept as observed. `options` go to `Runner.run`.
-    """
+    """`Runner.run` with memory; `options` go there. `check` looks at the result and says whether the task was done."""
     run = Watched(recorder, application, check)
     await run.abegin(task)
 

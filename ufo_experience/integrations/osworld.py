@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ufo_experience.actions import is_blind
-from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.integrations.watched import Watched
+from ufo_experience.integrations.recorder import Recorder, Watched
 from ufo_experience.schema import Experience, Step
 from ufo_experience.traces.datasets import steps_of
 
@@ -29,7 +28,6 @@ class WithMemory:
         return getattr(self._agent, name)
 
     def reset(self, *args: Any, **named: Any) -> Any:
-        """Begin another task."""
         self._instruction = ""
         return self._agent.reset(*args, **named)
 

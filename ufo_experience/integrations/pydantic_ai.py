@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ufo_experience.errors import needs_extra
-from ufo_experience.integrations.recorder import Recorder
-from ufo_experience.integrations.watched import Check, Watched
+from ufo_experience.integrations.recorder import Check, Recorder, Watched
 
 with needs_extra("pydantic-ai"):
     from pydantic_ai import RunContext

@@ -1,4 +1,5 @@
-"""One class for every agent loop: ask before a run, note each step, learn when it is over.
+"""One class for every agent loop: ask before a run, note each step, learn when it is over. The adapters of frameworks
+share `Watched`, which does so by tool calls and a check.
 
     recorder = Recorder(memory, logs="agent_logs")
     start = recorder.start("Email Jane about the call", application="Outlook")  # start.block: before the task
@@ -18,11 +19,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from ufo_experience.errors import DataError, UsageError, names_arguments
 from ufo_experience.ids import new_id
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.procedure.guide import Guide
 from ufo_experience.redact import redact
 from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect
 from ufo_experience.session.files import append_line
@@ -31,12 +33,10 @@ from ufo_experience.traces.calls import arguments_of, take_target
 from ufo_experience.traces.files import FINISHED
 from ufo_experience.traces.in_memory import JudgedBy, run_of
 
-if TYPE_CHECKING:
-    from ufo_experience.procedure.guide import Guide
-
 MAX_STEPS = 500  # of a run; what comes after is not noted
 MAX_RESULT = 2_000  # characters of a tool's answer
 _WRONG = ("E_SCHEMA", UNKNOWN_FIELD)  # codes of what the program gave wrongly: that is told, faults of memory are not
+Check = Callable[[Any], bool | None]  # looks at a result and says whether the task was done; None: unknown
 _log = logging.getLogger(__name__)
 
 
@@ -224,19 +224,14 @@ class Recorder:
         """`start` in a thread, for loops that must not wait; so are `astep` and `afinish`."""
         return await asyncio.to_thread(self.start, task, application, guide=guide)
 
-    async def astep(
-        self, action: str, target: str = "", parameters: Mapping[str, Any] | None = None, **more: Any
-    ) -> None:
-        await asyncio.to_thread(self.step, action, target, parameters, **more)
+    async def astep(self, *given: Any, **more: Any) -> None:
+        await asyncio.to_thread(self.step, *given, **more)
 
-    async def afinish(
-        self, success: bool | None = None, judge: JudgedBy | None = None, **more: Any
-    ) -> Experience | None:
-        return await asyncio.to_thread(self.finish, success, judge, **more)
+    async def afinish(self, *given: Any, **more: Any) -> Experience | None:
+        return await asyncio.to_thread(self.finish, *given, **more)
 
     @property
     def log(self) -> Path | None:
-        """The log of this run."""
         name = f"{self.session}.jsonl{FINISHED if self._is_finished else ''}"
         return None if self._folder is None else self._folder / name
 
@@ -263,6 +258,49 @@ class Recorder:
         step = run.steps[-1].model_dump(mode="json", exclude_defaults=True, exclude={"step_number", "source"})
         row = {"session": self.session, "task": run.task, "application": self.application, **step}
         append_line(self.log, json.dumps({key: value for key, value in row.items() if value}, ensure_ascii=False))
+
+
+class Watched:
+    """The runs of one agent of a framework. `block` is what is known of the task of the run that goes on.
+
+    A host may carry out several calls side by side. They are noted in the order they were begun.
+    """
+
+    def __init__(self, recorder: Recorder, application: str | None = None, check: Check | None = None) -> None:
+        self.recorder, self._application, self._check = recorder, application, check
+        self.block = ""
+        self._calls: dict[str, Callable[[], None] | None] = {}
+
+    def begin(self, task: str) -> None:
+        self.block = self.recorder.start(task, self._application).block
+        self._calls = {}
+
+    def before(self, own: str | None) -> str:
+        return "\n\n".join(part for part in (self.block, own) if part)
+
+    def called(self, id: str) -> None:
+        self._calls[id] = None
+
+    def answered(self, id: str, name: str, arguments: Any, result: object = "", error: str | None = None) -> None:
+        """A tool has answered; the call is noted once those before it are."""
+        self._calls[id] = lambda: self.recorder.call(name, arguments, result, error)
+        while self._calls and (note := self._calls[next(iter(self._calls))]) is not None:
+            del self._calls[next(iter(self._calls))]
+            note()
+
+    def end(self, result: Any) -> Experience | None:
+        """Learn the run; calls that were answered behind one that never was are noted now."""
+        for note in filter(None, self._calls.values()):
+            note()
+        success = None if self._check is None else self._check(result)
+        return self.recorder.finish(success, None if success is None else "program")
+
+    async def abegin(self, task: str) -> None:
+        """`begin` in a thread, for loops that must not wait; so is `aend`."""
+        await asyncio.to_thread(self.begin, task)
+
+    async def aend(self, result: Any) -> Experience | None:
+        return await asyncio.to_thread(self.end, result)
 
 
 def _in_view(controls: Iterable[Any]) -> list[Any]:

@@ -72,5 +72,4 @@ def skill_text(one: Experience) -> str:
 
 
 def _told(text: str) -> str:
-    """A text of the record on one line."""
     return " ".join(clean(text, MAX_LINE).split())

@@ -19,7 +19,6 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from ufo_experience.embed import expect_known
@@ -120,9 +119,7 @@ class ExperienceMemory(Upkeep):
     def __enter__(self) -> ExperienceMemory:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __len__(self) -> int:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, update_wrapper
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ufo_experience.errors import UsageError, names_methods
@@ -65,9 +64,7 @@ class AsyncExperienceMemory:
     async def __aenter__(self) -> AsyncExperienceMemory:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     def _expect_open(self) -> None:

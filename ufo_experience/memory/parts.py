@@ -60,9 +60,7 @@ class Parts:
         return self.service().waiting(seconds) if seconds > 0 else nullcontext()
 
     def embedder(self) -> Embedder:
-        """The embedder in use: the one asked for, else the index's, else OpenAI's with a key, else hashing. Raises
-        `DataError` where the index was made with another one.
-        """
+        """The embedder in use: the one asked for, else the index's, else OpenAI's with a key, else hashing."""
         with self._lock:
             if self._embedder is None:
                 spec = self.settings.embedder

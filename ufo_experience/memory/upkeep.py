@@ -74,9 +74,7 @@ class Upkeep:
         return done
 
     def index_if_possible(self) -> str | None:
-        """Index what was stored. It waits (and is found by its words) when the embedder cannot answer now, or another
-        process is writing; returns why.
-        """
+        """Index what was stored; returns why it has to wait, found by its words, where it has."""
         before, self._failure = self._failure, None
         try:
             self.parts.index.sync()

@@ -11,13 +11,6 @@ from ufo_experience.redact.slot_types import SLOT_TYPE
 from ufo_experience.redact.text import PLACEHOLDER, redact_text
 
 __all__ = [
-    "PLACEHOLDER",
-    "SLOT_TYPE",
-    "KeepObservations",
-    "keep_constants",
-    "redact",
-    "redact_json",
-    "redact_record",
-    "redact_text",
-    "shortened",
-]
+    "PLACEHOLDER", "SLOT_TYPE", "KeepObservations", "keep_constants", "redact", "redact_json", "redact_record",
+    "redact_text", "shortened",
+]  # fmt: skip

@@ -13,28 +13,24 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal, TypeVar
 
+from ufo_experience import schema
 from ufo_experience.actions import is_typing
-from ufo_experience.redact.names import is_login_name, is_secret_name
 from ufo_experience.redact.secrets import find_secrets
 from ufo_experience.redact.slot_types import FIXED, describe
 from ufo_experience.redact.text import PLACEHOLDER, one_sentence, readable, scrub, without_shapes
 from ufo_experience.redact.text import SECRET as HIDDEN
-from ufo_experience.redact.typed import OTHER, SECRET, TYPED, join_single_keys, rewrite_parameters, secret_fields
-from ufo_experience.redact.values import Values
-from ufo_experience.schema import (
-    LONGEST_RUN,
-    MAX_NAME,
-    MAX_RECORD_BYTES,
-    MAX_TEXT,
-    NOT_EXECUTED,
-    SHORTENED,
-    Experience,
-    Model,
-    Problem,
-    Step,
-    Trajectory,
-    clip,
+from ufo_experience.redact.typed import (
+    OTHER,
+    SECRET,
+    TYPED,
+    is_login_name,
+    is_secret_name,
+    join_single_keys,
+    rewrite_parameters,
+    secret_fields,
 )
+from ufo_experience.redact.values import Values
+from ufo_experience.schema import MAX_NAME, MAX_TEXT, Experience, Model, Problem, Step, Trajectory, clip
 
 KeepObservations = Literal["none", "short", "full"]
 SENTENCE = 120  # characters of what is kept of an observation, a result and an error
@@ -77,20 +73,11 @@ def redact(trajectory: Trajectory, key: bytes | None = None) -> Trajectory:
     cleaner = Cleaner(trajectory, steps, trajectory.slots, (trajectory.task, trajectory.request), trajectory.sensitive)
     clean = cleaner.clean(trajectory)
     typed = dict(cleaner.constants()) if key else {}
-    digests = {slot: digest(value, key or b"") for slot, value in typed.items()}
-    return clean.model_copy(
-        update={
-            "slots": cleaner.slots,
-            "digests": {**trajectory.digests, **digests},
-            "typed": {**trajectory.typed, **typed},
-            "sensitive": (),
-        }
-    )
-
-
-def digest(value: str, key: bytes) -> str:
-    """What tells equal typed values of two runs, to whom has the store's key; nobody else can try values."""
-    return hmac.new(key, readable(value.strip()).encode(), "sha256").hexdigest()[:32]
+    # With the store's key equal values of two runs are told by this; without it nobody can try values.
+    made = {slot: hmac.new(key or b"", readable(one.strip()).encode(), "sha256") for slot, one in typed.items()}
+    digests = {**trajectory.digests, **{slot: one.hexdigest()[:32] for slot, one in made.items()}}
+    typed = {**trajectory.typed, **typed}
+    return clean.model_copy(update={"slots": cleaner.slots, "digests": digests, "typed": typed, "sensitive": ()})
 
 
 def keep_constants(experience: Experience, typed: Mapping[str, str], known: Container[str]) -> Experience:
@@ -110,7 +97,8 @@ def redact_record(experience: Experience, observations: KeepObservations = "shor
     """
     clean = _clean_record(_with_steps(experience, _brief(experience.action.steps, observations)))
     fitting, steps = clean, clean.action.steps
-    while steps and len(fitting.model_dump_json(exclude_defaults=True)) > MAX_RECORD_BYTES * 3 // 4:  # rest: escapes
+    most = schema.MAX_RECORD_BYTES * 3 // 4  # the rest is for escapes
+    while steps and len(fitting.model_dump_json(exclude_defaults=True)) > most:
         seen = any(step.observation for step in steps)
         steps = _brief(steps, "none") if seen else steps[: len(steps) // 2]
         fitting = _with_steps(clean, steps)
@@ -126,22 +114,21 @@ def _with_steps(experience: Experience, steps: tuple[Step, ...]) -> Experience:
 
 
 def _brief(steps: tuple[Step, ...], observations: KeepObservations) -> tuple[Step, ...]:
-    return tuple(_short(step, observations, step is steps[-1]) for step in steps)
-
-
-def _short(step: Step, observations: KeepObservations, last: bool) -> Step:
-    seen = {"none": "", "short": one_sentence(step.observation, SENTENCE), "full": step.observation}[observations]
-    result = "success" if step.ok else "failed"
-    if step.result == NOT_EXECUTED or last:
-        result = one_sentence(step.result, SENTENCE)
-    error = step.error and one_sentence(step.error, SENTENCE)
-    return step.model_copy(update={"observation": seen, "result": result, "error": error})
+    kept = []
+    for step in steps:
+        seen = {"none": "", "short": one_sentence(step.observation, SENTENCE), "full": step.observation}[observations]
+        result = "success" if step.ok else "failed"
+        if step.result == schema.NOT_EXECUTED or step is steps[-1]:
+            result = one_sentence(step.result, SENTENCE)
+        error = step.error and one_sentence(step.error, SENTENCE)
+        kept.append(step.model_copy(update={"observation": seen, "result": result, "error": error}))
+    return tuple(kept)
 
 
 def _clean_record(experience: Experience) -> Experience:
     """Without secrets and typed text; a clean record is returned itself."""
     state, action = experience.state, experience.action
-    steps = join_single_keys(action.steps[:LONGEST_RUN])
+    steps = join_single_keys(action.steps[: schema.LONGEST_RUN])
     told = (_collected(partial(rewrite_json, part)) for part in (state.signals, action.parameters))
     named = [text for part in told for text, role in part if role == SECRET]
     cleaner = Cleaner(experience, steps, experience.slots, (state.request or state.task,), named)
@@ -153,12 +140,12 @@ def _clean_record(experience: Experience) -> Experience:
 
 def shortened(trajectory: Trajectory) -> Trajectory:
     """A run of at most `LONGEST_RUN` steps; what was cut is named in its problems."""
-    count = len(trajectory.steps)
-    if count <= LONGEST_RUN:
+    count, most = len(trajectory.steps), schema.LONGEST_RUN
+    if count <= most:
         return trajectory
     file = trajectory.source_files[0] if trajectory.source_files else trajectory.session
-    told = Problem(file=file, code=SHORTENED, message=f"the run has {count} steps: the first {LONGEST_RUN} are kept")
-    update = {"steps": trajectory.steps[:LONGEST_RUN], "truncated": True, "problems": (*trajectory.problems, told)}
+    told = Problem(file=file, code=schema.SHORTENED, message=f"the run has {count} steps: the first {most} are kept")
+    update = {"steps": trajectory.steps[:most], "truncated": True, "problems": (*trajectory.problems, told)}
     return trajectory.model_copy(update=update)
 
 
@@ -169,7 +156,7 @@ class Cleaner:
         self, whole: Model, steps: Sequence[Step], slots: dict[str, str], asked: Sequence[str], sensitive: Sequence[str]
     ) -> None:
         self._steps, self._hidden = steps, secret_fields(steps)
-        found = _collected(lambda visit: rewrite(whole, visit, None))
+        found = _collected(partial(rewrite, whole))
         texts = list(dict.fromkeys(text for text, role in found if text and role != PATH))
         self._values = Values(slots, texts)
         self.slots = self._values.slots  # what each placeholder is
@@ -246,27 +233,28 @@ def _collected(walk: Callable[[_Visit], object]) -> list[_Piece]:
 
 def texts_in(model: Model) -> list[str]:
     """Every text of a model that is redacted: all in which somebody may be named."""
-    return [text for text, _ in _collected(lambda visit: rewrite(model, visit, None))]
+    return [text for text, _ in _collected(partial(rewrite, model))]
 
 
-def rewrite(model: _M, visit: _Visit, hidden: Sequence[bool] | None) -> _M:
+def rewrite(model: _M, visit: _Visit, hidden: Sequence[bool] = ()) -> _M:
     """A copy of a model with its texts put through `visit(text, role)`; `hidden` tells which steps type a secret."""
     changed: dict[str, Any] = {}
     for name in type(model).model_fields:
         value = getattr(model, name)
         if name == "steps" and value:
-            flags = hidden or [False] * len(value)
-            new: Any = tuple(_step(step, visit, flag) for step, flag in zip(value, flags, strict=True))
-        elif name in ("signals", "parameters") and isinstance(value, dict) and not isinstance(model, Step):
+            new: Any = tuple(rewrite(step, visit, hidden[at : at + 1]) for at, step in enumerate(value))
+        elif name == "parameters" and isinstance(model, Step):
+            new = rewrite_parameters(model, any(hidden), visit)
+        elif name in ("signals", "parameters") and isinstance(value, dict):
             new = rewrite_json(value, visit)
         else:
             new = _field(name, value, visit, hidden)
-        if new is not value:
+        if new != value:
             changed[name] = new
     return model.model_copy(update=changed) if changed else model
 
 
-def _field(name: str, value: Any, visit: _Visit, hidden: Sequence[bool] | None) -> Any:
+def _field(name: str, value: Any, visit: _Visit, hidden: Sequence[bool]) -> Any:
     if isinstance(value, Model):
         return rewrite(value, visit, hidden)
     if isinstance(value, tuple):
@@ -276,12 +264,6 @@ def _field(name: str, value: Any, visit: _Visit, hidden: Sequence[bool] | None) 
     if name == "action_type" and value.isidentifier() and len(value) <= _ONE_WORD:
         return value
     return clip(visit(value, _ROLES[name]), MAX_NAME if name in _SHORT else MAX_TEXT)
-
-
-def _step(step: Step, visit: _Visit, hidden: bool) -> Step:
-    clean = rewrite(step, visit, None)
-    parameters = rewrite_parameters(step, hidden, visit)
-    return clean if parameters == step.parameters else clean.model_copy(update={"parameters": parameters})
 
 
 def rewrite_json(value: Any, visit: _Visit, *, secret: bool = False) -> Any:

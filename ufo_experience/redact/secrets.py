@@ -141,7 +141,10 @@ def find_shapes(text: str) -> list[Finding]:
 
 
 def _found(text: str) -> tuple[Finding, ...]:
-    plain, places = _visible(text)
+    plain, places = text, list(range(len(text)))
+    if not text.isascii():  # without characters that cannot be seen
+        places = [place for place in places if unicodedata.category(text[place]) != "Cf"]
+        plain = "".join(text[place] for place in places)
     found = _apart(chain(_shapes(plain), _generated(plain), _strong(plain), _wallets(plain), _introduced(plain)))
     return tuple(Finding(places[start], places[end - 1] + 1, kind) for start, end, kind in found)
 
@@ -159,14 +162,6 @@ def _apart(found: Iterable[Finding]) -> list[Finding]:
 
 _remembered = lru_cache(_REMEMBERED)(_found)
 on_forgetting(_remembered.cache_clear)
-
-
-def _visible(text: str) -> tuple[str, list[int] | range]:
-    """The text without characters that cannot be seen, and where each of its characters stood."""
-    if text.isascii():
-        return text, range(len(text))
-    places = [place for place, c in enumerate(text) if unicodedata.category(c) != "Cf"]
-    return "".join(text[place] for place in places), places
 
 
 # ---- by themselves ----
@@ -217,7 +212,10 @@ def _introduced(text: str) -> Iterator[Finding]:
     nouns = list(_nouns(text))
     candidates = sorted(_candidates(text)) if nouns else []
     for noun in nouns:
-        if _GOES_ON.match(text, noun.end) or _is_of_something_else(text, noun):
+        before = re.search(r"([^\W\d_]{1,16})[ _-]?$", text[max(0, noun.start - 17) : noun.start])
+        behind = re.match(r"[ _-]?([^\W\d_]{1,16})", text[noun.end : noun.end + 17])
+        other = any(one[1].casefold() in data().other for one in (before, behind) if one)  # "error code", "primary key"
+        if other or _GOES_ON.match(text, noun.end):
             continue
         yield from _assigned(text, noun)
         if noun.kind in data().takes:
@@ -248,13 +246,6 @@ def _goes_on(letter: str) -> bool:
 
 def _is_spaceless(word: str) -> bool:
     return _SPACELESS.search(word) is not None
-
-
-def _is_of_something_else(text: str, noun: Finding) -> bool:
-    """True for "error code", "code postal", "primary key"."""
-    before = re.search(r"([^\W\d_]{1,16})[ _-]?$", text[max(0, noun.start - 17) : noun.start])
-    behind = re.match(r"[ _-]?([^\W\d_]{1,16})", text[noun.end : noun.end + 17])
-    return any(one is not None and one[1].casefold() in data().other for one in (before, behind))
 
 
 def _assigned(text: str, noun: Finding) -> Iterator[Finding]:

@@ -83,11 +83,14 @@ def scrub(text: str, name: Naming, limit: int | None = MAX_TEXT, find: Find = fi
 
 def _round(text: str, name: Naming, find: Find) -> str:
     text = _RUN.sub(_without_query, text) if "?" in text or "#" in text else text
+    if any(hint in text for hint in ("base64", "/9j/", "iVBOR", "R0lG", "UklG", ".")):
+        text = _BASE64_BLOCK.sub(IMAGE, _BASE64_IMAGE.sub(IMAGE, _DATA_URL.sub(IMAGE, text)))
+        text = _SCREENSHOT.sub(r"\1", text)
 
     def without_secrets(part: str) -> str:
         return replaced(part, ((start, end, name(part[start:end], kind)) for start, end, kind in find(part)))
 
-    return beside_placeholders(_without_images(text), without_secrets)
+    return beside_placeholders(text, without_secrets)
 
 
 def beside_placeholders(text: str, change: Callable[[str], str]) -> str:
@@ -105,13 +108,6 @@ def replaced(text: str, found: Iterable[tuple[int, int, str]]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def _without_images(text: str) -> str:
-    if len(text) < len("x.png") or not any(hint in text for hint in ("base64", "/9j/", "iVBOR", "R0lG", "UklG", ".")):
-        return text
-    text = _BASE64_IMAGE.sub(IMAGE, _DATA_URL.sub(IMAGE, text))
-    return _SCREENSHOT.sub(r"\1", _BASE64_BLOCK.sub(IMAGE, text))
-
-
 def _without_query(match: re.Match[str]) -> str:
     run = match[0]
     begins = _URL_START.search(run) if "?" in run or "#" in run else None
@@ -119,11 +115,8 @@ def _without_query(match: re.Match[str]) -> str:
         return run
     cut = min((place for place in (run.find(mark, begins.end()) for mark in "?#") if place >= 0), default=len(run))
     end = max(cut, len(run.rstrip(_CLOSING)))
-    return run if _is_plain(run[cut:end]) else run[:cut] + run[end:]
-
-
-def _is_plain(tail: str) -> bool:
-    """True for the end of an address that sets the page alone: `?page=2&lang=en`, `#opening-hours`."""
-    query, _, anchor = tail.removeprefix("?").partition("#") if tail.startswith("?") else ("", "", tail[1:])
-    settings = [_SETTING.fullmatch(one) for one in query.split("&")] if query else []
-    return _ANCHOR.fullmatch(anchor) is not None and all(one and not _PERSONAL.search(one[1]) for one in settings)
+    query, _, anchor = run[cut:end].partition("#")
+    settings = [_SETTING.fullmatch(one) for one in query[1:].split("&")] if query[1:] else []
+    # What sets the page alone stays: `?page=2&lang=en`, `#opening-hours`.
+    stays = _ANCHOR.fullmatch(anchor) and all(one and not _PERSONAL.search(one[1]) for one in settings)
+    return run if stays else run[:cut] + run[end:]

@@ -1,4 +1,4 @@
-"""Which text of a step was typed, whatever the control is called, and which of it goes into a secret field.
+"""Which text of a step was typed, and which of it goes into a field whose name means a secret or a login.
 
 Options that were chosen and keys that were pressed together (`ctrl+s`, `{ENTER}`, `["ctrl", "s"]`) are not typed.
 """
@@ -7,24 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 
 from pydantic import JsonValue
 
-from ufo_experience.actions import (
-    FIELD_NAMES,
-    FIELD_VALUES,
-    control_names,
-    does,
-    is_option,
-    is_paste,
-    is_press,
-    plain,
-    takes_text,
-    typed_leaf,
-)
-from ufo_experience.redact.names import is_login_name, is_secret_name, speaks_of_secrets, words_of
+from ufo_experience import actions
+from ufo_experience.actions import FIELD_VALUES, does, is_press, plain, takes_text, typed_leaf
+from ufo_experience.redact.secrets import data
 from ufo_experience.redact.text import PLACEHOLDER
+from ufo_experience.request import on_forgetting
 from ufo_experience.schema import Step
 
 SECRET, TYPED, OTHER = "secret", "typed", "other"
@@ -42,11 +34,61 @@ _KEYS = _MODIFIERS | frozenset(
 _KEY = re.compile(r"(?i)\{(?:VK_)?([A-Z]+\d{0,2})(?: +(?:\d+|down|up))?\}")
 _SYMBOL_CHORD = re.compile(r"(?<![\^%+])[\^%+]{1,8}(?:\{[^{}]{1,80}\}|[A-Za-z0-9]|\([^()]{0,80}\))")
 _BRACED = re.compile(r"(?i)(?:\{.\}|\{SPACE\}){2,}")
+_IN_BRACES = re.compile(r"(?i)\{(?:(SPACE)|(.))\}")
 _NAMELESS = frozenset("edit text textbox textfield input field document pane custom window none null textarea".split())
 _PAD = ("", "", None)  # the run of clicks on digits
 _SINGLE = {"backspace": "\b", "space": " "}
 _SINGLE_KEYS = 3  # keys pressed one after the other that are a text; so many digits of a pad and one more, a code
 _KEY_ARGUMENTS = frozenset({"keys", "key", "keyboardkey"})
+
+# Besides the words of `secrets.txt` that introduce a password, a code or a key in running text.
+_SECRET = frozenset("pass pw psk ssn cookie authorization credential credentials passkey".split())
+_PHRASES = ("card number", "credit card", "social security", "security answer", "recovery phrase", "seed phrase")
+_LOGIN = frozenset(
+    "user username login logon account email mail userid benutzer benutzername utilisateur usuario".split()
+)
+_SEPARATORS = re.compile(r"[\W_]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def words_of(name: str) -> list[str]:
+    """Split a name into lower-case words: `txtPinCode`, `pin_code` and `PIN code` share `pin` and `code`."""
+    return [word.casefold() for word in _SEPARATORS.split(_CAMEL.sub(" ", name)) if word]
+
+
+@lru_cache(4_096)
+def is_secret_name(name: str) -> bool:
+    """True when what is typed into, or passed as, something of this name is a secret.
+
+    >>> is_secret_name("txtUserPassword"), is_secret_name("PIN"), is_secret_name("Search")
+    (True, True, False)
+    """
+    words = words_of(name)
+    known = not _SECRET.isdisjoint(words) or any(phrase in " ".join(words) for phrase in _PHRASES)
+    return known or _names_one_of(words, "password", "code", "key")
+
+
+on_forgetting(is_secret_name.cache_clear)
+
+
+def is_login_name(name: str) -> bool:
+    """True when the next field is likely the password."""
+    return not _LOGIN.isdisjoint(words_of(name))
+
+
+def speaks_of_secrets(text: str) -> bool:
+    """True when a text speaks of a password or of a code that lets in."""
+    return _names_one_of(words_of(text), "password", "code")
+
+
+def _names_one_of(words: list[str], *sections: str) -> bool:
+    """True when a word of these sections of `secrets.txt` is among some words, or within them put together."""
+    spaced, joined = f" {' '.join(words)} ", "".join(words)
+    return any(
+        word in joined if inside else f" {word} " in spaced
+        for word, section, inside, _ in data().nouns
+        if section in sections
+    )
 
 
 def join_single_keys(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -106,21 +148,18 @@ def secret_fields(steps: Sequence[Step]) -> list[bool]:
     fields: list[bool] = []
     focus, copied = "", -1
     for place, step in enumerate(steps):
-        named = control_names(step)
+        named = actions.control_names(step)
         name = named if any(word not in _NAMELESS for word in words_of(named)) else ""
         fields.append(is_secret_name(name or focus) or (not name and speaks_of_secrets(step.observation[:200])))
         if does(step.action_type, "copy"):
             copied = place
-        if is_paste(step) and fields[-1] and copied >= 0:
+        if actions.is_paste(step) and fields[-1] and copied >= 0:
             fields[copied] = True
-        focus = _focus_after(step, name or focus if takes_text(step.action_type) else name)
+        leaf = typed_leaf(step) if takes_text(step.action_type) else None
+        focus = name or focus if takes_text(step.action_type) else name
+        if leaf and ("{tab" in leaf[1].casefold() or "\t" in leaf[1] or leaf[1].strip().casefold() == "tab"):
+            focus = "password" if is_login_name(focus) and not is_secret_name(focus) else ""
     return fields
-
-
-def _focus_after(step: Step, name: str) -> str:
-    leaf = typed_leaf(step) if takes_text(step.action_type) else None
-    tabs = leaf is not None and ("{tab" in leaf[1].casefold() or "\t" in leaf[1] or leaf[1].strip().casefold() == "tab")
-    return ("password" if is_login_name(name) and not is_secret_name(name) else "") if tabs else name
 
 
 def is_chord(value: str, *, bare: bool = True) -> bool:
@@ -158,16 +197,12 @@ def rewrite_parameters(step: Step, secret: bool, visit: Visit) -> dict[str, Json
     bare = is_press(step.action_type) or (leaf is not None and plain(leaf[0]) in _KEY_ARGUMENTS)
 
     def rewrite(value: JsonValue, key: str, hidden: bool) -> JsonValue:
-        typed = takes and not is_option(key)
+        typed = takes and not actions.is_option(key)
         role = SECRET if hidden or (typed and secret) else TYPED if typed else OTHER
         if isinstance(value, dict):
-            inside = hidden or any(is_secret_name(str(value[name])) for name in FIELD_NAMES if name in value)
-            return {
-                visit(name, OTHER): rewrite(
-                    item, name, (inside and name.casefold() in FIELD_VALUES) or is_secret_name(name)
-                )
-                for name, item in value.items()
-            }
+            inside = hidden or any(is_secret_name(str(value[name])) for name in actions.FIELD_NAMES if name in value)
+            secrets = {name for name in value if (inside and name.casefold() in FIELD_VALUES) or is_secret_name(name)}
+            return {visit(name, OTHER): rewrite(item, name, name in secrets) for name, item in value.items()}
         if isinstance(value, list):
             texts = [item for item in value if isinstance(item, str)]
             if typed and not hidden and len(texts) == len(value) > 0 and is_chord("+".join(texts)):
@@ -183,18 +218,14 @@ def rewrite_parameters(step: Step, secret: bool, visit: Visit) -> dict[str, Json
         one_key = role == TYPED and bare and len(value) == 1
         if one_key or not value.strip() or is_placeholder(value) or is_chord(value, bare=bare):
             return value
-        pieces = _split(_BRACED.sub(_unbraced, value))
+        # `{P}{a}{s}` is `Pas`.
+        plain_keys = _BRACED.sub(lambda run: _IN_BRACES.sub(lambda one: " " if one[1] else one[2], run[0]), value)
         return "".join(
             visit(piece, role) if is_text and piece.strip() and not is_placeholder(piece) else piece
-            for piece, is_text in pieces
+            for piece, is_text in _split(plain_keys)
         )
 
     return {visit(name, OTHER): rewrite(item, name, is_secret_name(name)) for name, item in step.parameters.items()}
-
-
-def _unbraced(run: re.Match[str]) -> str:
-    """`{P}{a}{s}` as `Pas`."""
-    return re.sub(r"(?i)\{(?:(SPACE)|(.))\}", lambda one: " " if one[1] else one[2], run[0])
 
 
 def is_placeholder(value: str) -> bool:

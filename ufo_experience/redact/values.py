@@ -37,12 +37,10 @@ class Values:
 
     def __init__(self, slots: Mapping[str, str], texts: Iterable[str]) -> None:
         """Numbers start after those that `slots` and `texts` use, so that redacting again changes nothing."""
-        used = [
-            (m[1], int(m[2]))
-            for text in (*(f"{{{{{slot}}}}}" for slot in slots), *texts)
-            for m in _NUMBERED.finditer(text)
-        ]
-        self._next = {kind: 1 + max((n for k, n in used if k == kind), default=0) for kind in ("secret", "input")}
+        known = "".join(f"{{{{{slot}}}}}" for slot in slots)
+        self._next = {"secret": 1, "input": 1}
+        for kind, number in (found for text in (known, *texts) for found in _NUMBERED.findall(text)):
+            self._next[kind] = max(self._next[kind], int(number) + 1)
         self._placeholders: dict[str, str] = {}
         self._by_start: defaultdict[str, list[_Value]] = defaultdict(list)
         self.slots: dict[str, str] = dict(slots)
@@ -69,9 +67,13 @@ class Values:
         if not self._by_start or not text:
             return text
 
+        def decoded(run: re.Match[str]) -> str:
+            """The placeholder of the secret that a run of signs hides, or the run."""
+            hidden = (found for plain in _decodings(run[0]) for _, _, found in self._find(plain, True, False))
+            return next(hidden, run[0])
+
         def clean(part: str) -> str:
-            part = replaced(part, self._find(part, secrets_only, label))
-            return _ENCODED.sub(lambda run: self._decoded(run[0]), part)
+            return _ENCODED.sub(decoded, replaced(part, self._find(part, secrets_only, label)))
 
         return beside_placeholders(text, clean)
 
@@ -96,13 +98,6 @@ class Values:
             last = place + len(found.folded) - 1
             yield letters[place][1], letters[last][1] + 1, found.placeholder
             place = last + 1
-
-    def _decoded(self, run: str) -> str:
-        """The placeholder of the secret that a run of signs hides, or the run."""
-        if "{" in run:
-            return run
-        hidden = (found for plain in _decodings(run) for _, _, found in self._find(plain, True, False))
-        return next(hidden, run)
 
 
 def _folded(text: str) -> Iterator[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""What a person can do to records. Each change is bound to the fingerprint of what was on the page, and is noted.
+"""What a person can do: changes to records, each bound to the fingerprint of what was on the page, and long jobs.
 
 A record never changes: `edit` stores a new one that names the old as superseded and takes the old out of use.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import difflib
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from ufo_experience.errors import NotFoundError, UsageError
+from ufo_experience.errors import ExperienceError, NotFoundError, UsageError
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.prompt.audit import FILE, AuditLog
@@ -31,20 +33,21 @@ DONE = {
     "failed": "said to have failed",
 }
 Form = Sequence[tuple[str, str]]
+Records = tuple[Experience, ...]
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change that was made, with what takes it back: the records `before`, what had been `said` of them, the ids of
-    new ones (`after`), and id → fingerprint right after it (`seen`): what became another since is not overwritten.
+    """A change that was made, with what takes it back: the records `before`, what had been `said` of them, the id of
+    a new one (`after`), and id → fingerprint right after it (`seen`): what became another since is not overwritten.
     """
 
     id: str
     verb: str
-    before: tuple[Experience, ...]
+    before: Records
     said: Mapping[str, Said]
     seen: Mapping[str, str]
-    after: tuple[str, ...] = ()
+    after: str = ""
     undone: bool = False
 
 
@@ -81,12 +84,10 @@ class Actions:
         self._memory.store.add([new])
         now = self._memory.quarantine(old.id, where=RecordFilter(expected={old.id: seen}))
         self._memory.index_if_possible()
-        return self._note("edited", before, said, [*now, self._memory.get(new.id)], (new.id,))
+        return self._note("edited", before, said, [*now, self._memory.get(new.id)], new.id)
 
     def undo(self, change_id: str) -> Change:
-        """Put the records back as they were before a change, and take out what it made; not those that were changed
-        since.
-        """
+        """Put the records back as they were before a change, and take out what it made. Raises as `change`."""
         change = self._done.get(change_id)
         if change is None or change.undone:
             raise NotFoundError("this change cannot be taken back any more")
@@ -97,21 +98,19 @@ class Actions:
             self._as_seen(change.seen)
         for id, said in change.said.items():
             store.put_back(id, said, expected=change.seen[id])
-        store.remove(change.after, reason="an edit that was taken back")
+        store.remove([change.after] if change.after else [], reason="an edit that was taken back")
         self._memory.index_if_possible()
         self._audit(f"undo {change.verb}", change.before)
         self._done[change_id] = replace(change, undone=True)
         return change
 
     def done(self, change_id: str) -> Change | None:
-        """A change that was made; None when it is not known any more."""
         return self._done.get(change_id)
 
     def recent(self) -> list[Change]:
-        """The changes that can be taken back, the last first."""
         return [change for change in reversed(self._done.values()) if not change.undone]
 
-    def _as_seen(self, seen: Mapping[str, str]) -> tuple[Experience, ...]:
+    def _as_seen(self, seen: Mapping[str, str]) -> Records:
         return tuple(self._memory.list(where=RecordFilter(ids=tuple(seen), expected=seen)))
 
     def _said(self, records: Sequence[Experience], *, verdict: bool = False) -> dict[str, Said]:
@@ -127,12 +126,7 @@ class Actions:
         return found
 
     def _note(
-        self,
-        verb: str,
-        before: tuple[Experience, ...],
-        said: Mapping[str, Said],
-        now: Iterable[Experience],
-        after: tuple[str, ...] = (),
+        self, verb: str, before: Records, said: Mapping[str, Said], now: Iterable[Experience], after: str = ""
     ) -> Change:
         id = secrets.token_hex(16)
         seen = {} if verb == "removed" else {one.id: fingerprint(one) for one in now}
@@ -146,11 +140,52 @@ class Actions:
         AuditLog(self._memory.store.cache_folder / FILE).change("review", verb, [one.id for one in records])
 
 
-def edited(old: Experience, form: Form) -> Experience:
-    """A new record as the form has it: its task, tips and slots, and only the steps that are ticked, as written.
+class Jobs:
+    """The long jobs of one memory; `name`, steps `done` of all (`total` 0: unknown) and `error` are of the last."""
 
-    A field that the form lacks stays. Raises `UsageError` where something is empty or nothing is different.
-    """
+    def __init__(self, memory: ExperienceMemory) -> None:
+        self._lock, self._since = threading.Lock(), 0.0
+        self.name, self.error, self.running = "", "", False
+        self.done = self.total = 0
+        self.results: dict[str, Any] = {}
+        self._jobs: dict[str, Callable[[], Any]] = {
+            "verify": memory.verify,
+            "index": lambda: memory.index(progress=self._step),
+            "rebuild": lambda: memory.index(rebuild=True, progress=self._step),
+        }
+
+    @property
+    def seconds(self) -> int:
+        return int(time.monotonic() - self._since)
+
+    def start(self, name: str) -> None:
+        """Begin a job, unless one is under way. Raises `UsageError` for a name that is none."""
+        if name not in self._jobs:
+            raise UsageError(f"no such job: {name!r}")
+        with self._lock:
+            if self.running:
+                return
+            self.name, self.error, self.running = name, "", True
+            self.done = self.total = 0
+            self._since = time.monotonic()
+        threading.Thread(target=self._run, name=f"ufo-experience-{name}", daemon=True).start()
+
+    def _run(self) -> None:
+        error = f"{self.name} ended by a fault of the program; its log says more"
+        try:
+            self.results["verify" if self.name == "verify" else "index"] = self._jobs[self.name]()
+            error = ""
+        except ExperienceError as known:
+            error = str(known)
+        finally:  # of any other fault the thread's own message tells
+            self.error, self.running = error, False
+
+    def _step(self, what: str, done: int, total: int) -> None:
+        self.done, self.total = done, total
+
+
+def edited(old: Experience, form: Form) -> Experience:
+    """A new record as the form has it; a field that the form lacks stays. Raises `UsageError` for an empty one."""
     given = {name: value.strip() for name, value in form}
     if not given.get("task"):
         raise UsageError("the task is empty: say what is asked for")
@@ -174,7 +209,6 @@ def edited(old: Experience, form: Form) -> Experience:
 
 
 def _edited_step(step: Step, place: int, given: Mapping[str, str]) -> dict[str, Any]:
-    """A step as the form has it, in its new place."""
     number, control = step.step_number, step.target_control
     name = given.get(f"control:{number}", control.name)
     if control.name and not name:
@@ -196,7 +230,6 @@ def difference(old: Experience, new: Experience) -> list[tuple[str, str]]:
 
 
 def _lines(one: Experience) -> list[str]:
-    """A record as lines, for comparing two."""
     steps = (
         f"{step.step_number}. {step.action_type} {step.target_control.type or ''} {step.target_control.name!r}"
         f" {step.parameters or ''}"

@@ -22,25 +22,15 @@ from starlette.staticfiles import StaticFiles
 
 from ufo_experience.errors import ConflictError, DataError, ExperienceError, NotFoundError, UsageError
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.review.actions import Actions, Change, difference, edited
+from ufo_experience.review.actions import Actions, Change, Jobs, difference, edited
 from ufo_experience.review.guard import Guard
-from ufo_experience.review.jobs import Jobs
 from ufo_experience.review.pages import Pages
 from ufo_experience.review.rows import RISKY, TRUST_WORDS, plain_name
 
 HERE = Path(__file__).parent
 _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
-PROBLEMS: dict[Any, tuple[int, str, str]] = {  # what an error is answered with: status, title, text
-    HTTPException: (404, "No such page", "Nothing has this address."),
-    ConflictError: (
-        409,
-        "Changed meanwhile",
-        "It was changed since you looked: look at it again. Nothing was overwritten.",
-    ),
-    NotFoundError: (404, "Not here", "{}: never stored, or removed"),
-    UsageError: (400, "That cannot be done", "{}"),
-    ExperienceError: (500, "Something is wrong", "{}"),
-}
+STATUS: dict[Any, int] = {HTTPException: 404, ConflictError: 409, NotFoundError: 404, UsageError: 400}
+STATUS[ExperienceError] = 500
 
 
 def visible(value: Any) -> Any:
@@ -51,7 +41,6 @@ def visible(value: Any) -> Any:
 
 
 def environment() -> Environment:
-    """Templates that escape everything and know no undefined name."""
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, finalize=visible
     )
@@ -72,7 +61,6 @@ class Review:
         self._templates = environment()
 
     def routes(self) -> list[Route | Mount]:
-        """Every address of the page."""
         pages = self.pages
         reads: dict[str, tuple[str, Callable[[Request], Mapping[str, Any]]]] = {
             "/": ("overview.html", lambda request: {**pages.overview(request), "changes": self.actions.recent()}),
@@ -111,10 +99,10 @@ class Review:
         return HTMLResponse(self._templates.get_template(name).render({**data, **shared}), status)
 
     def problem(self, request: Request, error: Exception) -> Response:
-        """The page that says what is wrong, and leads back."""
-        status, title, text = next(told for kind, told in PROBLEMS.items() if isinstance(error, kind))
+        kind = next(kind for kind in STATUS if isinstance(error, kind))
         back = _local(dict(request.scope["form"]).get("back", "/"))
-        return self._page(request, "problem.html", {"title": title, "text": text.format(error), "back": back}, status)
+        data = {"kind": kind.__name__, "error": str(error), "back": back}
+        return self._page(request, "problem.html", data, STATUS[kind])
 
     def _change(self, request: Request) -> Response:
         """Change the chosen records, see `Actions.change`; several are asked back with their count."""
@@ -147,7 +135,6 @@ class Review:
         return self._page(request, "edit.html", self.pages.edit(request, form, difference=difference(old, new)))
 
     def _lesson(self, request: Request) -> Response:
-        """Approve a lesson, or put it aside."""
         form = dict(request.scope["form"])
         change = self.memory.approve if form.get("do") == "approve" else self.memory.quarantine
         change(form.get("lesson", ""))
@@ -177,12 +164,11 @@ def _local(path: str) -> str:
 def build_app(
     memory: ExperienceMemory, *, token: str, session: str, hosts: Sequence[str], read_only: bool = False
 ) -> Starlette:
-    """The page as an ASGI application, behind its guard."""
     review = Review(memory, read_only=read_only)
     return Starlette(
         routes=review.routes(),
         middleware=[Middleware(Guard, token=token, session=session, hosts=hosts)],
-        exception_handlers=dict.fromkeys(PROBLEMS, review.problem),
+        exception_handlers=dict.fromkeys(STATUS, review.problem),
     )
 
 

@@ -18,7 +18,6 @@ from ufo_experience.procedure.runs import KnownProcedure, join
 from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.prompt.audit import FILE, AuditLog
 from ufo_experience.request import application_key
-from ufo_experience.retrieve.answer import Withheld
 from ufo_experience.review.actions import Form, difference
 from ufo_experience.review.rows import RISKY, Row, Rows, Search
 from ufo_experience.schema import Experience, Hit, Step, Trust
@@ -32,20 +31,10 @@ FOUND = 50  # hits of a search
 NEAR = 5  # of the best below the threshold
 SHOWN_TASKS = 20  # tasks nothing was known for
 DAYS = 30  # of the questions
-WHY = {  # a record that fits is held back, where it does not wait for a person
-    "unproven": "nobody has said that it worked",
-    "quarantined": "it was set aside",
-    "harmful": "it hurt more often than it helped",
-    "contradicts": "it does the opposite: another task",
-    "rejected": "it is another task, says the judge",
-    "other application": "it was recorded in another application",
-}
 Data = dict[str, Any]
 
 
 class Pages:
-    """The pages over one memory."""
-
     def __init__(self, memory: ExperienceMemory) -> None:
         self.memory, self.rows = memory, Rows(memory)
         self._known: tuple[str, list[KnownProcedure]] = ("", [])
@@ -111,10 +100,8 @@ class Pages:
         }
 
     def experience(self, request: Request) -> Data:
-        """Everything there is to say of one record."""
         row = self._row(request)
         one = row.one
-        shown, standing = self._standing(row)
         waits = one.trust.rank < self.memory.parts.policy.least(one).rank
         told = _approved(one) if waits else one
         others = [other for other in self.rows.all() if other.one.id != one.id and other.way == row.way]
@@ -124,8 +111,8 @@ class Pages:
             "strange": [kind for kind in row.risks if kind in STRANGE],
             "told": _told(one),
             "steps": _steps(one),
-            "standing": standing,
-            "gets": "gets" if shown else "would get if it were approved" if waits else "would get of it",
+            "found": self.memory.retrieve(row.task, application=one.state.application, only=[one.id]),
+            "waits": waits,
             "like": [other for other in others if other.one.trust is not Trust.QUARANTINED],
             "change": difference(self.memory.get(old), one) if old and old in self.memory.store else [],
             "raw": one.model_dump_json(indent=2),
@@ -139,11 +126,10 @@ class Pages:
         if not task:
             return {**asked, "found": None}
         found = self.memory.retrieve(task, application=application or None, near=NEAR)
-        held = [(one, self.rows.get(one.id)) for one in found.withheld]
         return {
             **asked,
             "found": found,
-            "withheld": [(one, row, _why(one, row)) for one, row in held],
+            "withheld": [(one, self.rows.get(one.id)) for one in found.withheld],
             "wrong": "" if found else why_none(self.memory.store, RecordFilter(application=application or None)),
             "block": self.memory.build_prompt(task, found),
         }
@@ -159,15 +145,6 @@ class Pages:
     def _row(self, request: Request) -> Row:
         one = self.memory.get(request.path_params["id"])
         return self.rows.get(one.id) or Row(one, self.memory.parts.policy)
-
-    def _standing(self, row: Row) -> tuple[bool, str]:
-        """Whether agents are shown this record, as retrieval itself answers for its own task, and why not."""
-        found = self.memory.retrieve(row.task, application=row.one.state.application, only=[row.one.id])
-        if found:
-            return True, "shown to agents that are asked this"
-        if found.negatives:
-            return True, "shown to agents as tried and failed"
-        return False, f"not shown: {_why(found.withheld[0], row) if found.withheld else found.reason}"
 
     def _search(self, rows: Sequence[Row], words: str) -> tuple[list[Row], list[Row]]:
         """The rows that hold every word, then those that the product's own retriever finds near, best first."""
@@ -192,11 +169,6 @@ def _page_of(rows: Sequence[Any], request: Request) -> tuple[Sequence[Any], Data
     pages = max(1, -(-len(rows) // PAGE))
     page = min(max(1, int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 7 else 1), pages)
     return rows[(page - 1) * PAGE : page * PAGE], {"page": page, "pages": pages}
-
-
-def _why(held: Withheld, row: Row | None) -> str:
-    """Why a record that fits is not shown: what a person has to decide on, if anything."""
-    return row.waits.partition(":")[0] if held.release and row and row.waits else WHY[held.why]
 
 
 def _applications(rows: Sequence[Row]) -> list[tuple[str, int]]:

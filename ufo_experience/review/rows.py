@@ -59,7 +59,6 @@ class Row:
 
     @cached_property
     def text(self) -> str:
-        """What is searched for words."""
         return f"{self.one.id} {searched(self.one)} {' '.join(self.one.state.wordings).casefold()}"
 
     @property
@@ -115,9 +114,7 @@ _PIECE = re.compile(r'[^\s":]*:"[^"]*"|\S+')
 
 @dataclass(frozen=True)
 class Search:
-    """What the list is narrowed down to, as it is typed: `report app:Word is:waiting since:7 sort:oldest`. Other words
-    are searched for. `wrong` says what is the matter with a key that has no such value.
-    """
+    """What the list is narrowed down to, as it is typed, and what is `wrong` with it; other words are searched for."""
 
     words: str = ""
     where: RecordFilter = field(default_factory=RecordFilter)
@@ -168,7 +165,6 @@ class Rows:
             return list(self._rows.values())
 
     def get(self, id: str) -> Row | None:
-        """The row of a record; None where it is not there any more."""
         self.all()
         return self._rows.get(id)
 

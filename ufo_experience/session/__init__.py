@@ -20,26 +20,24 @@ from ufo_experience.session.commands import (
 )
 from ufo_experience.session.memory import Memory, MemoryItem
 from ufo_experience.session.parts import (
+    Agent,
+    AgentError,
+    AgentStatus,
     ConsoleInteractor,
+    Context,
+    ContextNames,
+    Decision,
+    Evaluator,
     Interactor,
     RecallMode,
     RecoveryPolicy,
     SavePolicy,
     SessionConfig,
     SessionParts,
+    Turn,
 )
 from ufo_experience.session.plan import FollowerSession, FromFileSession, Plan, export_plan, load_plan
 from ufo_experience.session.pool import SessionFactory, SessionPool, SessionReport, TaskStatus
-from ufo_experience.session.protocols import (
-    Agent,
-    AgentError,
-    AgentStatus,
-    Context,
-    ContextNames,
-    Decision,
-    Evaluator,
-    Turn,
-)
 from ufo_experience.session.round import BaseRound
 from ufo_experience.session.session import (
     BaseSession,

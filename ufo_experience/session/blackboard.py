@@ -1,7 +1,6 @@
 """What all agents of a session share: four memories for the prompt, and a tree of key-values for coordination.
 
-As JSON: `{"questions": [{…}], "requests": […], "trajectories": […], "screenshots": […], "key_values": {…}}`, in a file
-with its `format_version`. Every part may be missing; an object under any other name is read as key-values.
+In JSON every part may be missing; an object under any other name is read as key-values.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import MAX_DEPTH
-from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json, read_json_lines, write_atomic
+from ufo_experience.session.files import StrPath, append_line, dump, mapped, plain, read_json, read_jsonl, write_atomic
 from ufo_experience.session.memory import Memory, MemoryItem, items_from_dicts
 from ufo_experience.store.files import read_regular
 
@@ -34,8 +33,6 @@ _FIRST_BYTES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"
 
 
 class ImageMemoryItemNames:
-    """The fields of an `ImageMemoryItem`."""
-
     METADATA: Final = "metadata"
     IMAGE_PATH: Final = "image_path"
     IMAGE_STR: Final = "image_str"
@@ -64,8 +61,6 @@ class Blackboard:
         self._values: dict[str, Any] = {}
         if questions_file is not None:
             self.load_questions(questions_file, questions_last_k)
-
-    # ---- the four memories
 
     def add_data(self, data: Data, memory: Memory) -> None:
         """Add an item, a dict of fields, or a text (which becomes the field `text`) to `memory`."""
@@ -110,9 +105,7 @@ class Blackboard:
         for question in self.read_json_file(file_path, last_k):
             self.add_questions(question)
 
-    read_json_file = staticmethod(read_json_lines)
-
-    # ---- key-values
+    read_json_file = staticmethod(read_jsonl)
 
     def add_key_value(self, key: str, value: Any) -> None:
         """Put `value` at `key`, such as `devices/windows/ready`. Raises UsageError: the key lies below a value."""
@@ -122,7 +115,7 @@ class Blackboard:
         """Give the value at `key`, a dict of all that is below it if there is, or `default`."""
         *parents, name = _parts(key)
         with self.lock:
-            return _copied(_level(self._values, parents).get(name, default))
+            return mapped(_level(self._values, parents).get(name, default))
 
     def update_value(self, key: str, value: Any) -> None:
         """Replace the value at `key`. Raises UsageError when there is none, or as `add_key_value`."""
@@ -154,10 +147,8 @@ class Blackboard:
                 if not isinstance(level, dict):
                     above = "/".join(parents[:depth])
                     raise UsageError(f"{above!r} holds a value, so there can be no {key!r} below it")
-            level[name] = _copied(value)
+            level[name] = mapped(value)
             self._record(operation, key=key, value=value)
-
-    # ---- prompt
 
     def blackboard_to_prompt(self) -> list[PromptPart]:
         """Give the four memories as parts of a chat message. Key-values are between agents and are not in it."""
@@ -184,8 +175,6 @@ class Blackboard:
                     raise DataError("not the data URL of an image", field=f"screenshots[{number}].image_str")
                 parts.append({"type": "image_url", "image_url": {"url": url}})
         return parts
-
-    # ---- as JSON, as a dict, as a file
 
     def questions_to_json(self) -> str:
         return self.questions.to_json()
@@ -293,13 +282,6 @@ def _level(values: Any, parents: list[str]) -> dict[str, Any]:
     for part in parents:
         values = values.get(part) if isinstance(values, dict) else None
     return values if isinstance(values, dict) else {}
-
-
-def _copied(value: Any) -> Any:
-    """Dicts and lists are copied on the way in and out; other objects are kept as they are."""
-    if isinstance(value, Mapping):
-        return {key: _copied(item) for key, item in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def image_type(data: bytes) -> str | None:

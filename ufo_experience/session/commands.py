@@ -26,8 +26,6 @@ _log = logging.getLogger(__name__)
 
 
 class ConnectionLostError(ServiceError):
-    """Whoever executes commands cannot be reached any more."""
-
     default_code = "E_CONNECTION"
 
 
@@ -93,7 +91,6 @@ class Result:
 
     @classmethod
     def skipped(cls, command: Command, reason: str) -> Result:
-        """The result of a command that was not tried."""
         return cls(ResultStatus.SKIPPED, error=reason, call_id=command.call_id)
 
 
@@ -101,18 +98,13 @@ Outcomes = tuple[tuple[Command, Result], ...]
 
 
 class CommandDispatcher(Protocol):
-    """Has commands executed, here or elsewhere: one result each, in order. One that fails is a result, no exception;
-    `TimeoutError`, `ConnectionLostError` and `DataError` (a malformed command) are raised.
-    """
+    """Has commands executed, one result each, in order. One that fails is a result; a lost connection is raised."""
 
     async def execute_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...
 
 
 class TaskExecutionProtocol(Protocol):
-    """A connection to the client that executes the commands of a service session: UFO's own, or any other.
-
-    With a coroutine `reconnect()`, which says whether it is back, one that was lost is taken up again.
-    """
+    """A connection to the client of a service session. With a coroutine `reconnect()` a lost one is taken up again."""
 
     async def send_commands(self, commands: Sequence[Command], timeout: float | None = None) -> list[Result]: ...
 
@@ -128,7 +120,6 @@ async def outcome_of(work: Awaitable[T], timeout: float | None = None) -> T | Ex
 
 
 def told(error: Exception) -> str:
-    """An exception in words."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,13 @@ def dump(value: Any) -> str:
     return text if text.isascii() or text.encode("utf-8", "ignore").decode() == text else json.dumps(form)
 
 
+def mapped(value: Any, change: Callable[[Any], Any] = lambda leaf: leaf) -> Any:
+    """A copy of nested dicts and lists in which everything else is itself, or what `change` makes of it."""
+    if isinstance(value, Mapping):
+        return {key: mapped(item, change) for key, item in value.items()}
+    return [mapped(item, change) for item in value] if isinstance(value, list) else change(value)
+
+
 def write_atomic(path: StrPath, data: str | bytes) -> None:
     """Write a file and the folders above it: after a crash it is the old one or the new one. Raises StorageError."""
     with storage_errors(Path(path)):
@@ -56,11 +64,10 @@ def append_line(path: StrPath, line: str) -> None:
 
 
 def read_json(path: StrPath, max_bytes: int) -> Any:
-    """Read one JSON document in UTF-8. Raises DataError: no such file, too large, or not JSON."""
     return parse(read_regular(Path(path), max_bytes), file=str(path))
 
 
-def read_json_lines(file_path: StrPath, last_k: int = -1) -> list[Any]:
+def read_jsonl(file_path: StrPath, last_k: int = -1) -> list[Any]:
     """The objects and texts in the last `last_k` (-1: all) lines of a JSONL file; other lines are logged."""
     if last_k < -1:
         raise UsageError(f"last_k is a number of lines, or -1 for all of them, not {last_k}")

@@ -22,8 +22,8 @@ from ufo_experience.errors import DataError
 from ufo_experience.prompt.builder import strip_block
 from ufo_experience.redact import redact_text
 from ufo_experience.session.commands import Command, Outcomes, Result, Target
-from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json_lines, write_atomic
-from ufo_experience.session.protocols import Decision
+from ufo_experience.session.files import StrPath, append_line, dump, plain, read_jsonl, write_atomic
+from ufo_experience.session.parts import Decision
 from ufo_experience.store.files import storage_errors
 
 HOST, APP = "HostAgent", "AppAgent"
@@ -96,8 +96,6 @@ def _target(target: Target) -> dict[str, Any]:
 
 
 class LogFile:
-    """One file of a log folder."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
 
@@ -128,8 +126,7 @@ class SessionLog:
         self._write(self.evaluations, result)
 
     def report(self) -> None:
-        """Write `output.md`. Raises DataError when a log is larger than is read."""
-        steps, judgements = read_json_lines(self.responses.path), read_json_lines(self.evaluations.path)
+        steps, judgements = read_jsonl(self.responses.path), read_jsonl(self.evaluations.path)
         write_atomic(self.folder / "output.md", "\n".join(_markdown(steps, judgements)) + "\n")
 
     def _write(self, file: LogFile, line: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,6 @@ class MemoryItem(SimpleNamespace):
         vars(self)[key] = value
 
     def add_values_from_dict(self, values: Mapping[str, Any]) -> None:
-        """Add or replace several fields; those not named stay."""
         for key, value in values.items():
             MemoryItem.set_value(self, key, value)  # by its class: an item may have a field of this name
 
@@ -32,11 +31,9 @@ class MemoryItem(SimpleNamespace):
         MemoryItem.add_values_from_dict(self, data)
 
     def get_value(self, key: str) -> Any:
-        """Give the field `key`, or None if there is none."""
         return vars(self).get(key)
 
     def get_values(self, keys: Iterable[str]) -> dict[str, Any]:
-        """Give the named fields; a missing one is None."""
         return {key: vars(self).get(key) for key in keys}
 
     def filter(self, keys: Iterable[str] = ()) -> dict[str, Any]:
@@ -46,7 +43,6 @@ class MemoryItem(SimpleNamespace):
 
     @property
     def attributes(self) -> list[str]:
-        """The names of the fields, in the order they were added."""
         return list(vars(self))
 
     def to_dict(self) -> dict[str, Any]:

@@ -22,10 +22,9 @@ from ufo_experience.errors import DataError
 from ufo_experience.integrations.formats import to_plan_file
 from ufo_experience.schema import Experience, validate
 from ufo_experience.session.commands import Command, Target
-from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
+from ufo_experience.session.files import StrPath, dump, mapped, read_json, write_atomic
 from ufo_experience.session.log import APP, HOST
-from ufo_experience.session.parts import Interactor, SessionParts
-from ufo_experience.session.protocols import AgentStatus, Decision, Turn
+from ufo_experience.session.parts import AgentStatus, Decision, Interactor, SessionParts, Turn
 from ufo_experience.session.session import WindowsBaseSession
 
 MAX_PLAN_BYTES = 4 * 1024 * 1024
@@ -35,8 +34,6 @@ _APPLICATION_KEYS = ("app_name", "application", "application_name")
 
 
 class PlanAction(BaseModel):
-    """One action of a plan, and who does it."""
-
     agent: str = APP
     action: str = Field(min_length=1)
     parameters: dict[str, Any] = {}
@@ -55,20 +52,23 @@ class Plan(BaseModel):
 
 def load_plan(path: StrPath, values: Mapping[str, str] | None = None) -> Plan:
     """Read a plan file; `{"input:1": "Jane"}` fills `{{input:1}}`. Raises DataError, which names file and field."""
-    return validate(Plan, _fill(read_json(path, MAX_PLAN_BYTES), values or {}), file=str(path))
+    given = values or {}
+
+    def filled(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return _PLACEHOLDER.sub(lambda match: given.get(match[1] or "", match[0]), value)
+
+    return validate(Plan, mapped(read_json(path, MAX_PLAN_BYTES), filled), file=str(path))
 
 
 def export_plan(experience: Experience, path: StrPath) -> Path:
-    """Write an experience as a plan file. Raises StorageError when the disk refuses."""
     write_atomic(path, dump(to_plan_file(experience)) + "\n")
     return Path(path)
 
 
 class PlanAgent:
-    """Replays its part of a plan, exactly as written. Stops the run when an action does not work, or may not.
-
-    `left` are the actions still to be done, shared by the two agents that replay a plan.
-    """
+    """Replays its part of the actions `left`, exactly as written. Stops the run when one does not work, or may not."""
 
     def __init__(self, left: deque[PlanAction], name: str) -> None:
         self.name, self._left = name, left
@@ -128,11 +128,3 @@ class FollowerSession(FromFileSession):
                 raise DataError(f"{left[0]} is not filled: give its value", file=str(self.plan_file), field=field)
         remaining = deque(self.plan.actions)
         self.host_agent, self.app_agent = PlanAgent(remaining, HOST), PlanAgent(remaining, APP)
-
-
-def _fill(value: Any, values: Mapping[str, str]) -> Any:
-    if isinstance(value, str):
-        return _PLACEHOLDER.sub(lambda match: values.get(match[1] or "", match[0]), value)
-    if isinstance(value, Mapping):
-        return {key: _fill(item, values) for key, item in value.items()}
-    return [_fill(item, values) for item in value] if isinstance(value, list) else value

@@ -15,10 +15,8 @@ from ufo_experience.errors import DataError, UsageError
 from ufo_experience.session import session as types
 from ufo_experience.session.commands import outcome_of, told
 from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
-from ufo_experience.session.parts import SessionParts
+from ufo_experience.session.parts import ContextNames, SessionParts
 from ufo_experience.session.plan import FollowerSession, FromFileSession
-from ufo_experience.session.protocols import ContextNames
-from ufo_experience.session.session import BaseSession
 
 STATUS_FILE = "tasks_status.json"
 RUNNING, DONE, FAILED = "running", "done", "failed"
@@ -44,7 +42,6 @@ class TaskStatus:
             write_atomic(self.path, dump(self._tasks) + "\n")
 
     def is_done(self, task: str) -> bool:
-        """True when a task needs no further attempt."""
         return self._tasks.get(task) == DONE
 
     def failed(self) -> list[str]:
@@ -66,25 +63,24 @@ class SessionPool:
     """Runs sessions in order, `max_parallel` at a time; how each ends is kept in `status`. None stops the others."""
 
     def __init__(
-        self, session_list: Iterable[BaseSession] = (), *, max_parallel: int = 1, status: TaskStatus | None = None
+        self, session_list: Iterable[types.BaseSession] = (), *, max_parallel: int = 1, status: TaskStatus | None = None
     ) -> None:
         if max_parallel < 1:
             raise UsageError(f"at least one session at a time, not {max_parallel}")
         self.session_list = list(session_list)
         self._max_parallel, self._status = max_parallel, status
 
-    def add_session(self, session: BaseSession) -> None:
+    def add_session(self, session: types.BaseSession) -> None:
         self.session_list.append(session)
 
-    def next_session(self) -> BaseSession | None:
+    def next_session(self) -> types.BaseSession | None:
         return self.session_list.pop(0) if self.session_list else None
 
     async def run_all(self) -> list[SessionReport]:
-        """Run every session; one report each, in order."""
         slots = asyncio.Semaphore(self._max_parallel)
         return list(await asyncio.gather(*(self._run_one(session, slots) for session in self.session_list)))
 
-    async def _run_one(self, session: BaseSession, slots: asyncio.Semaphore) -> SessionReport:
+    async def _run_one(self, session: types.BaseSession, slots: asyncio.Semaphore) -> SessionReport:
         async with slots:
             if self._status is not None:
                 self._status.set(session.task, RUNNING)
@@ -99,7 +95,7 @@ class SessionPool:
             return SessionReport(session.task, session.id, list(session.results), error)
 
 
-_SESSIONS: dict[tuple[str, str], Callable[..., BaseSession]] = {
+_SESSIONS: dict[tuple[str, str], Callable[..., types.BaseSession]] = {
     ("windows", "normal"): types.Session,
     ("windows", "normal_operator"): types.Session,
     ("windows", "operator"): types.OpenAIOperatorSession,
@@ -130,11 +126,9 @@ class SessionFactory:
         platform: str | None = None,
         id: str | int = 0,
         **extra: Any,
-    ) -> list[BaseSession]:
-        """Make the sessions of a task: one, or one per plan file in the folder `plan`.
-
-        `platform` is "windows" or "linux" (None: this machine's); `extra` are arguments of the session type:
-        `task_protocol`, `application_name`, `values`. A file of a folder that cannot be read is logged and left out.
+    ) -> list[types.BaseSession]:
+        """Make the sessions of a task, one for each file in the folder `plan`; `extra` are arguments of the session
+        type.
         """
         system = (platform or host.system()).casefold()
         kind = _SESSIONS.get((system, mode))
@@ -151,8 +145,8 @@ class SessionFactory:
         return [kind(task, self._should_evaluate, id, request, parts=self._parts(task), **extra)]
 
     def _from_files(
-        self, kind: Callable[..., BaseSession], name: str, plan: StrPath, id: str | int, extra: Mapping[str, Any]
-    ) -> Iterator[BaseSession]:
+        self, kind: Callable[..., types.BaseSession], name: str, plan: StrPath, id: str | int, extra: Mapping[str, Any]
+    ) -> Iterator[types.BaseSession]:
         """One session a plan file. One bad file in a folder is a failed task and does not stop the others."""
         several = Path(plan).is_dir()
         for file in _plan_files(plan):

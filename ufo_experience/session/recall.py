@@ -1,11 +1,5 @@
 """Memory in the loop of a session: asked before a request and before a sub-task, followed as far as the configuration
-says, credited with the outcome. Memory helps or is silent: when it cannot answer, that is logged and the session goes
-on without.
-
-    advise    what is known is shown
-    ahead     the agent may answer with several actions, also with such whose target is named and not in view yet;
-              before each the screen is looked at, and at the first doubt the agent is asked again
-    replay    while the guide is sure, its steps are carried out without asking the agent; never one that needs consent
+says (`SessionConfig.recall`), credited with the outcome. When it cannot answer, the session goes on without.
 
 A look is a command of the type data collection (`get_controls`) that answers with a list of controls.
 """
@@ -29,8 +23,7 @@ from ufo_experience.procedure.steps import Target as Aim
 from ufo_experience.prompt.builder import PromptBlock, ahead_block, choice_block
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.session.commands import DATA_COLLECTION, Command, Outcomes, Result, Target, execute
-from ufo_experience.session.parts import SessionConfig
-from ufo_experience.session.protocols import AgentStatus, Context, Decision
+from ufo_experience.session.parts import AgentStatus, Context, Decision, SessionConfig
 
 LOOK = "get_controls"
 REPLAYED = "a step of a known way, carried out without asking the agent"
@@ -73,8 +66,6 @@ class Recall:
         self.left: Outcomes = ()
         if guide is not None:
             self._guides.append(guide)
-
-    # ---- asked before a request or sub-task
 
     async def before(self, task: str, application: str, *, follow: bool) -> PromptBlock | None:
         """The block for a request or sub-task, None when memory has nothing to say; a way is followed if told."""
@@ -119,8 +110,6 @@ class Recall:
         except ExperienceError as error:
             _log.warning("memory cannot take the credit: %s", error)
 
-    # ---- followed, step by step
-
     async def view(self) -> Screen | None:
         """Look at the screen; None when the dispatcher cannot tell what is in view, and it is not asked again."""
         if self._blind:
@@ -135,7 +124,6 @@ class Recall:
         return None
 
     async def next(self, application: str) -> Decision | None:
-        """The next decision that needs no agent; None: ask it."""
         if self.handed_back:
             return None
         while self._queue:
@@ -272,7 +260,6 @@ def as_command(act: Act) -> Command:
 
 
 def targets(view: Screen | None) -> tuple[Target, ...]:
-    """Controls in view as a decision keeps them."""
     return tuple(
         Target(one.name, one.type or None, str(one.id or ""), within=one.within, dialog=one.dialog, checked=one.checked)
         for one in (view.controls if view else ())

@@ -1,9 +1,6 @@
 """One request of the user, worked on step by step until an agent says it is done, fails, or the steps run out.
 
-    host ──ASSIGN──▶ app ──FINISH──▶ host ──FINISH──▶ end        (two tiers)
-    agent ──FINISH──▶ end                                        (one tier)
-
-Each step: the agent decides (or a known way does) → commands are executed → the step is written down.
+host ──ASSIGN──▶ app ──FINISH──▶ host ──FINISH──▶ end, or with one tier agent ──FINISH──▶ end
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.session.commands import ConnectionLostError, Outcomes, Result, execute, outcome_of, told
 from ufo_experience.session.files import plain
 from ufo_experience.session.log import APP, HOST
-from ufo_experience.session.protocols import Agent, AgentError, AgentStatus, Context, ContextNames, Decision, Turn
+from ufo_experience.session.parts import Agent, AgentError, AgentStatus, Context, ContextNames, Decision, Turn
 
 if TYPE_CHECKING:
     from ufo_experience.session.session import BaseSession
@@ -52,7 +49,6 @@ class BaseRound:
         return self._session.host_agent is not None and self.agent is self._starter
 
     def is_finished(self) -> bool:
-        """True when the request is dealt with, or the session has no steps left."""
         return self.state in _ENDS or self.context.get(ContextNames.SESSION_STEP) >= self._config.max_step
 
     async def run(self) -> str:

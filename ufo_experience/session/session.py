@@ -14,22 +14,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ufo_experience.errors import ExperienceError, UsageError
+from ufo_experience.session import commands
 from ufo_experience.session.blackboard import Blackboard, decode_image
-from ufo_experience.session.commands import (
-    DATA_COLLECTION,
-    Command,
-    Result,
-    ResultStatus,
-    TaskExecutionProtocol,
-    WebSocketCommandDispatcher,
-    execute,
-    outcome_of,
-    told,
-)
+from ufo_experience.session.commands import DATA_COLLECTION, Command, execute, outcome_of, told
 from ufo_experience.session.files import StrPath, dump, write_atomic
 from ufo_experience.session.log import LogFile, SessionLog
-from ufo_experience.session.parts import Interactor, SessionParts, verdict_of
-from ufo_experience.session.protocols import Agent, Context, ContextNames
+from ufo_experience.session.parts import Agent, Context, ContextNames, Interactor, SessionParts, verdict_of
 from ufo_experience.session.recall import Recall
 from ufo_experience.session.round import BaseRound
 
@@ -86,12 +76,10 @@ class BaseSession:
             setattr(self, name, agent)
 
     def reset(self) -> None:
-        """Begin anew: no rounds, an empty context, a new log folder."""
         parts = self.parts
         self._init_agents()
         self.log = SessionLog(parts.config.log_root, self.task)
-        self.log_path = f"{self.log.folder}{os.sep}"
-        self.evaluation_logger = self.log.evaluations
+        self.log_path, self.evaluation_logger = f"{self.log.folder}{os.sep}", self.log.evaluations
         self.rounds: dict[int, BaseRound] = {}
         self.results: list[dict[str, Any]] = []
         self.saved: tuple[str, ...] = ()
@@ -109,8 +97,6 @@ class BaseSession:
         is_judged = self._should_evaluate and parts.evaluator is not None
         memory = parts.memory if self.asks_memory and parts.config.recall is not None else None
         self.recall = Recall(memory, f"{self.task}#{self.id}", parts.config, self.context, is_judged)
-
-    # ---- what it is at
 
     @property
     def total_rounds(self) -> int:
@@ -133,8 +119,6 @@ class BaseSession:
     def followed(self) -> tuple[str, ...]:
         """Ids of the experiences that were offered as a way, step by step, in `ahead` and `replay`."""
         return self.recall.followed
-
-    # ---- running
 
     async def run(self) -> list[dict[str, Any]]:
         """Run all rounds and what follows them; returns `results`. Raises StorageError: the log cannot be written."""
@@ -172,7 +156,6 @@ class BaseSession:
         return request
 
     def create_new_round(self) -> BaseRound | None:
-        """Make the round of the next request; None when the session is finished."""
         request = self.next_request()
         if self.is_finished():
             return None
@@ -201,10 +184,7 @@ class BaseSession:
         self.context.set(ContextNames.ERROR, True)
         self.context.set(ContextNames.ERROR_MESSAGE, error_message)
 
-    # ---- after the rounds
-
     def request_to_evaluate(self) -> str:
-        """The requests the evaluator is to judge by, as JSON."""
         return self.blackboard.requests_to_json()
 
     def evaluation(self) -> None:
@@ -245,8 +225,8 @@ class BaseSession:
                 self.logger.warning("%s: %s", source, reason)
 
     def print_cost(self) -> None:
-        text = f"Total request cost of the session: ${self.cost:.2f}" if self.cost else "Cost is not available."
-        self.parts.user.show(text)
+        total = f"Total request cost of the session: ${self.cost:.2f}"
+        self.parts.user.show(total if self.cost else "Cost is not available.")
 
     def save_log_to_markdown(self) -> None:
         """Write the log as `output.md`, for people; when that cannot be done, it is logged."""
@@ -276,21 +256,19 @@ class BaseSession:
             self.logger.warning("the last screenshot gave no image")
 
     async def capture_last_ui_tree(self, save_path: StrPath) -> None:
-        """Save the UI tree as JSON; when there is none, that is logged."""
         if tree := await self._look(Command("get_ui_tree", {}, DATA_COLLECTION)):
             write_atomic(save_path, dump(tree))
 
     async def _look(self, command: Command) -> Any:
         dispatcher, timeout = self.context.command_dispatcher, self.parts.config.recovery.command_timeout
         done = await outcome_of(execute(dispatcher, [command], timeout))
-        result = Result(ResultStatus.FAILURE, error=told(done)) if isinstance(done, Exception) else done[0][1]
-        if not result.ok:
-            self.logger.warning("%s: %s", command.tool_name, result.error)
-        return result.result if result.ok else None
+        if not isinstance(done, Exception) and done[0][1].ok:
+            return done[0][1].result
+        self.logger.warning("%s: %s", command.tool_name, done if isinstance(done, Exception) else done[0][1].error)
+        return None
 
     @staticmethod
     def initialize_logger(log_path: StrPath, log_filename: str, mode: str = "a") -> LogFile:
-        """Open a file of the log folder to append lines to; mode "w" empties it first."""
         path = Path(log_path) / log_filename
         if mode == "w":
             path.unlink(missing_ok=True)
@@ -334,11 +312,11 @@ class _RemoteSession(BaseSession):
         should_evaluate: bool,
         id: int | str,
         request: str,
-        task_protocol: TaskExecutionProtocol,
+        task_protocol: commands.TaskExecutionProtocol,
         *,
         parts: SessionParts,
     ) -> None:
-        remote = replace(parts, dispatcher=WebSocketCommandDispatcher(task_protocol), user=Interactor())
+        remote = replace(parts, dispatcher=commands.WebSocketCommandDispatcher(task_protocol), user=Interactor())
         super().__init__(task, should_evaluate, id, request, parts=remote)
 
     def is_finished(self) -> bool:

@@ -67,9 +67,7 @@ class Status(Model):
         return self.model_copy(update=change)
 
     def over(self, one: Experience, content: str = "", whole: bool = True, most: Trust = Trust.OBSERVED) -> Experience:
-        """The record as it is now. Trust holds for the `content` it was given to (a digest), without any for a record
-        that is `whole`, as it was written; of another it is `most` at most.
-        """
+        """The record as it is now. Trust holds for its `content` (a digest); of another it is `most` at most."""
         outcome = self.verdict.over(one.outcome) if self.verdict else one.outcome
         trust = self.trust or one.trust
         given = self.content if self.trust else ""
@@ -142,9 +140,7 @@ class ExperienceStore(ABC):
 
     @abstractmethod
     def purge(self, ids: Iterable[str]) -> list[Experience]:
-        """Erase records, removed ones too, with what was said of them; returns what they were. Only the id stays, as
-        a `removed` event: the same log read again does not bring them back.
-        """
+        """Erase records, removed ones too; returns what they were. Only the id stays, as a `removed` event."""
 
     @abstractmethod
     def verify(self, *, repair: bool = False) -> StoreReport:
@@ -212,16 +208,14 @@ class ExperienceStore(ABC):
     def _loaded(self, row: Row) -> Experience | None:
         try:
             return self._load(row)
+        except NotFoundError:
+            return None  # removed meanwhile
         except DataError as error:
             _log.warning("left out: %s", error)
-        except NotFoundError:
-            pass  # removed meanwhile
-        return None
+            return None
 
     def add(self, experiences: Iterable[Experience]) -> Added:
-        """Commit records, in groups of up to 512; idempotent. Usage that is not empty is kept as an event. Raises
-        `DataError` where a record is over a limit; nothing of its group is stored.
-        """
+        """Commit records, in groups of up to 512; idempotent. Usage that is not empty is kept as an event."""
         added: list[str] = []
         skipped: list[str] = []
         source = iter(experiences)
@@ -246,9 +240,7 @@ class ExperienceStore(ABC):
         return self.put_back(id, {kind: one for kind, one in said.items() if one is not None}, expected=expected)
 
     def put_back(self, id: str, said: Said, *, expected: str | None = None) -> Experience:
-        """Note what trust and verdict are, or were before: None where nobody had said anything, and what the record
-        says counts again. Raises as `set_status`.
-        """
+        """Note what trust and verdict were before: None where what the record says counts again."""
 
         def events(seen: Experience) -> list[Event]:
             check_expected(seen, expected)

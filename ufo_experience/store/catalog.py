@@ -35,7 +35,6 @@ class Catalog:
         self._schemas: dict[str, tuple[str, Sequence[str]]] = {}
         self._connection: sqlite3.Connection | None = None
         self._process, self._lock = os.getpid(), threading.RLock()
-        self._own_changes = 0
         self.in_memory = False
 
     def require(self, name: str, version: str, statements: Sequence[str]) -> None:
@@ -60,14 +59,8 @@ class Catalog:
         """Keep values under their names; None keeps none any more."""
         self.write(lambda db: note(db, **values))
 
-    def version(self) -> tuple[int, int]:
-        """A token that differs after every change, of this process or another: it costs microseconds."""
-        return self.read("PRAGMA data_version")[0][0], self._own_changes
-
     def run(self, act: Callable[[sqlite3.Connection], _T], *, write: bool = False) -> _T:
-        """Do something with the connection; with `write` as one transaction. It is done again after a repair. Raises
-        `LockedError` where somebody else kept the file for too long, `StorageError` where not even memory will do.
-        """
+        """Do something with the connection; with `write` as one transaction. It is done again after a repair."""
         with self._own_lock():
             try:
                 return self._do(act, write)
@@ -85,11 +78,6 @@ class Catalog:
             for ending in ("", "-wal", "-shm"):
                 with suppress(OSError):
                     os.unlink(f"{self.path}{ending}")
-
-    def shrink(self) -> None:
-        """Give back the space of what was deleted, so that no byte of it stays in the file."""
-        self.run(lambda db: db.execute("VACUUM").close())
-        self.tidy()
 
     def tidy(self) -> None:
         """Write what was committed into the file itself: the log beside it would keep its greatest length."""
@@ -125,9 +113,7 @@ class Catalog:
         if not write or db.in_transaction:
             return act(db)
         with _transaction(db):
-            result = act(db)
-        self._own_changes += 1
-        return result
+            return act(db)
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -145,7 +131,6 @@ class Catalog:
         except BaseException:
             db.close()
             raise
-        self._own_changes += 1
         return db
 
     def _require(self, db: sqlite3.Connection) -> None:

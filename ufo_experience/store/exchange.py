@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, NotFoundError, StorageError, UsageError
+from ufo_experience.errors import DataError, StorageError, UsageError
 from ufo_experience.ids import content_id, is_id
 from ufo_experience.redact import KeepObservations, redact_json, redact_record
 from ufo_experience.schema import MAX_RECORD_BYTES, Experience, Trust, Usage, Verdict, validate
@@ -23,7 +23,7 @@ from ufo_experience.store.folder import FolderStore
 from ufo_experience.store.lessons import Lesson, Lessons, is_lesson
 from ufo_experience.store.records import canonical, encode, unsealed
 from ufo_experience.store.strict_json import parse
-from ufo_experience.store.view import in_view, view_text
+from ufo_experience.store.view import left_out_of_view, view_text
 
 FORMAT, VERSION = "ufo_experience", 1
 MAX_IMPORT_BYTES = 1 << 28
@@ -73,7 +73,7 @@ def export(store: ExperienceStore, format: str = "json", output: str | Path | No
     writers = {"json": _as_json, "yaml": _as_yaml, "ufo": view_text}
     if format not in writers:
         raise UsageError(f"no export format {format!r}; known: {', '.join(writers)}")
-    left_out = Counter(reason for one in store.scan() if format == "ufo" and (reason := _why_not_in_view(one)))
+    left_out = Counter(reason for one in store.scan() if format == "ufo" and (reason := left_out_of_view(one)))
     count, text = len(store.ids()) - left_out.total(), writers[format](store)
     if output is None:
         return ExportReport(format, count, dict(left_out), text=text)
@@ -102,14 +102,6 @@ def _as_yaml(store: ExperienceStore) -> str:
 
 def _full(experience: Experience) -> dict[str, Any]:
     return experience.model_dump(mode="json", exclude_defaults=True) | {"trust": experience.trust.value}
-
-
-def _why_not_in_view(one: Experience) -> str | None:
-    if in_view(one):
-        return None
-    if one.outcome.success is None:
-        return "without a judged outcome"
-    return "failures" if one.is_negative else "quarantined"
 
 
 # ---- in ----
@@ -144,7 +136,7 @@ def import_entries(
         except DataError as error:
             report.failed.append((what, str(error)))
     done = store.add(pending.values())
-    Lessons(store).bring_in([one for one in lessons if any(_existing(store, id) for id in one.ids)])
+    Lessons(store).bring_in([one for one in lessons if any(id in store for id in one.ids)])
     report.added += done.added
     report.skipped += [(id, "was removed from this store") for id in done.skipped]
     return report
@@ -156,8 +148,8 @@ def read_export(file: Path) -> list[Any] | None:
 
     if (file / "records").is_dir():
         return _stored_in(file)
-    if file.is_dir() and (skills := _skills_in(file)) is not None:
-        return skills
+    if file.is_dir() and (skills := sorted([*file.glob(SKILL_RECORD), *file.glob(f"*/{SKILL_RECORD}")])):
+        return [parse(read_regular(skill, MAX_RECORD_BYTES), file=str(skill)) for skill in skills]
     files = [file] if file.is_file() else [path for path in sorted(file.rglob("*.json")) if not path.is_symlink()]
     if records := [path for path in files if path.suffix == ".json" and _holds(path, RECORD_HEAD)]:
         return [unsealed(parse(read_utf8(path, MAX_IMPORT_BYTES), file=str(path)))[0] for path in records]
@@ -226,28 +218,20 @@ def _placed(
 ) -> Experience | None:
     """The record under an id that is free for its content; None where it is stored already."""
 
-    def at(id: str) -> Experience | None:
-        return pending.get(id) or _existing(store, id)
-
-    known = at(one.id)
+    known = pending.get(one.id) or (store.get(one.id) if one.id in store else None)
     if known is None:
         return one
     other_id = content_id({"id": one.id, "content": _content(one)})
-    renamed = one.model_copy(update={"id": other_id, "trust": Trust.QUARANTINED})
-    same = known.id if _content(known) == _content(one) else other_id if at(other_id) else None
-    if same:
-        report.skipped.append((what, "stored already" if same == one.id else f"stored already, as {same}"))
-        report.known.append(same)
-        return None
-    report.conflicts.append((what, f"the store holds another record of this id; added as {other_id}, quarantined"))
-    return renamed
-
-
-def _existing(store: ExperienceStore, id: str) -> Experience | None:
-    try:
-        return store.get(id)
-    except NotFoundError:
-        return None
+    if _content(known) == _content(one):
+        report.skipped.append((what, "stored already"))
+        report.known.append(one.id)
+    elif other_id in pending or other_id in store:
+        report.skipped.append((what, f"stored already, as {other_id}"))
+        report.known.append(other_id)
+    else:
+        report.conflicts.append((what, f"the store holds another record of this id; added as {other_id}, quarantined"))
+        return one.model_copy(update={"id": other_id, "trust": Trust.QUARANTINED})
+    return None
 
 
 def _content(experience: Experience) -> dict[str, Any]:
@@ -268,12 +252,6 @@ def _stored_in(folder: Path) -> list[Any]:
         if not old:
             raise
         return old
-
-
-def _skills_in(folder: Path) -> list[Any] | None:
-    """The records of a folder of skills, or of one skill; None where there are none."""
-    files = sorted([*folder.glob(SKILL_RECORD), *folder.glob(f"*/{SKILL_RECORD}")])
-    return [parse(read_regular(file, MAX_RECORD_BYTES), file=str(file)) for file in files] or None
 
 
 def ufo_yaml(source: Path) -> Path:

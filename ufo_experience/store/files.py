@@ -19,13 +19,12 @@ from ufo_experience.errors import DataError, LockedError, StorageError
 
 LOCK = ".lock"
 TEMP = ".tmp"  # ends the name of a file that is not finished; what is left of a dead writer is swept
-_PIECE = 1 << 20  # bytes read at a time
 _POLL_S = 0.005  # between two tries for the lock: shorter than one learn takes
 _WINDOWS = os.name == "nt"
 _NO_LINK, _BINARY = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_BINARY", 0)
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _BINARY
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_LINK | _BINARY
+_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK | _BINARY
 _TRIES, _PAUSE_S = 10, 0.1  # on Windows, where a reader or a scanner holds a file for a moment
 
 
@@ -55,17 +54,15 @@ def open_regular(path: Path, limit: int, *, follow: bool = True) -> BinaryIO:
 
 
 def read_regular(path: Path, limit: int, *, follow: bool = True) -> bytes:
-    """The bytes of a regular file of at most `limit` bytes, also when it grows meanwhile. Raises as `open_regular`."""
+    """The bytes of a regular file of at most `limit` bytes. Raises as `open_regular`."""
     with open_regular(path, limit, follow=follow) as stream:
         try:
-            data = bytearray()
-            while part := stream.read(min(_PIECE, limit + 1 - len(data))):
-                data += part
+            data = stream.read()
         except OSError as refused:
             raise DataError(_reason(refused), file=str(path), code="E_UNREADABLE") from refused
-    if len(data) > limit:
+    if len(data) > limit:  # it grew meanwhile
         raise DataError(f"larger than {limit} bytes", file=str(path), code="E_TOO_LARGE")
-    return bytes(data)
+    return data
 
 
 def read_utf8(path: Path, limit: int) -> str:
@@ -109,10 +106,7 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 
 def replace_file(path: Path, data: bytes | Iterable[bytes], *, sync: bool = True) -> None:
-    """Write a file, new or in place of the old one, and sync its folder; without `sync` the caller does.
-
-    Raises `StorageError`: the disk refused; the old file is as it was, and nothing is left behind.
-    """
+    """Write a file whole, or leave the old one; without `sync` the caller syncs its folder."""
     temp = path.with_name(f".{secrets.token_hex(8)}{TEMP}")
     with storage_errors(path):
         try:
@@ -133,14 +127,14 @@ def replace_file(path: Path, data: bytes | Iterable[bytes], *, sync: bool = True
 
 
 def append(path: Path, data: bytes, *, sync: bool = True) -> None:
-    """Append lines to a file, durably unless `sync` is False; the caller holds a lock. Raises `StorageError`: the disk
-    refused, and the file is as it was.
-    """
+    """Append lines, all or none; a torn line is closed first. The caller holds a lock."""
     with storage_errors(path):
         handle = os.open(path, _APPEND, 0o600)
         before = os.fstat(handle).st_size
         try:
-            _write_all(handle, data)
+            os.lseek(handle, max(0, before - 1), os.SEEK_SET)
+            is_torn = os.read(handle, 1) not in (b"", b"\n")
+            _write_all(handle, b"\n" * is_torn + data)
             if sync:
                 os.fsync(handle)
         except OSError:

@@ -27,20 +27,10 @@ from pathlib import Path
 from ufo_experience.errors import DataError, NotFoundError, RefusedError, StorageError
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Usage
+from ufo_experience.store import files
 from ufo_experience.store.base import Event, ExperienceStore, Row, StoreReport, event
 from ufo_experience.store.catalog import FOLDER as INDEX
 from ufo_experience.store.catalog import Catalog, Rows
-from ufo_experience.store.files import (
-    TEMP,
-    append,
-    make_folder,
-    patiently,
-    read_regular,
-    replace_file,
-    storage_errors,
-    sync_folder,
-    writer_lock,
-)
 from ufo_experience.store.location import check_writable, quoted
 from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
@@ -57,7 +47,7 @@ _IGNORED = f"""# What belongs to one machine; records, events and the view are k
 /.*lock
 /audit.jsonl*
 /spending.sqlite*
-*{TEMP}
+*{files.TEMP}
 """
 _COLUMNS = "SELECT id, path, stamp, content, edited, status FROM record WHERE"
 _WHICH = "live", "NOT live AND path IS NOT NULL"  # of the removed a crash may have left a file among the records
@@ -101,8 +91,8 @@ class FolderStore(ExperienceStore):
         if not path.exists():
             with self._writing():
                 if not path.exists():
-                    replace_file(path, secrets.token_hex(32).encode())
-        return read_regular(path, 4_096, follow=False).strip()
+                    files.replace_file(path, secrets.token_hex(32).encode())
+        return files.read_regular(path, 4_096, follow=False).strip()
 
     def look_everywhere(self) -> None:
         """Take in what others changed in any file, and bring `experience.yaml` up to date with it."""
@@ -166,9 +156,9 @@ class FolderStore(ExperienceStore):
             for one, data in fresh:
                 path = self._free_place(one)
                 written[path] = one, json.loads(data)["sha256"], True
-                replace_file(self.root / path, data, sync=False)
+                files.replace_file(self.root / path, data, sync=False)
             for folder in {(self.root / path).parent for path in written}:
-                sync_folder(folder)
+                files.sync_folder(folder)
             self._append([event("usage", one.id, usage=one.usage) for one, _ in fresh if one.usage != Usage()])
         except StorageError:
             for path in written:  # not acknowledged: none of the group stays
@@ -180,7 +170,7 @@ class FolderStore(ExperienceStore):
     def _free_place(self, one: Experience) -> str:
         """Where the file of a record goes; with more of its id where another record's begins the same."""
         folder, words = place_of(one)
-        make_folder(self.root / RECORDS / folder)
+        files.make_folder(self.root / RECORDS / folder)
         paths = (f"{RECORDS}/{folder}/{words}-{one.id[:digits]}{SUFFIX}" for digits in (8, 16, 32))
         return next(path for path in paths if not os.path.lexists(self.root / path))
 
@@ -222,13 +212,13 @@ class FolderStore(ExperienceStore):
             gone = list(self._usable(rows))
             kept = [one for one in self.events() if one.id not in wanted]
             erased = [event("removed", id, reason="purged") for id in wanted]
-            replace_file(self.root / EVENTS, map(_line, [*kept, *erased]))
+            files.replace_file(self.root / EVENTS, map(_line, [*kept, *erased]))
             paths = {self.root / row[1] for row in rows} | {self.root / REMOVED / f"{id}{SUFFIX}" for id in wanted}
             for path in paths:
-                with storage_errors(path), suppress(FileNotFoundError):
-                    patiently(os.unlink, path)
+                with files.storage_errors(path), suppress(FileNotFoundError):
+                    files.patiently(os.unlink, path)
             for folder in {path.parent for path in paths if path.parent.exists()}:
-                sync_folder(folder)
+                files.sync_folder(folder)
                 with suppress(OSError):  # not empty
                     folder.rmdir()
             self._watch.parsed.cache_clear()
@@ -251,7 +241,7 @@ class FolderStore(ExperienceStore):
         check_writable(self.root, self._network)
         if not self.root.is_dir():
             raise StorageError(f"{self.location}: not written, the store is not there any more")
-        with writer_lock(self.root, self._timeout):
+        with files.writer_lock(self.root, self._timeout):
             self._watch.refresh()
             yield
             try:
@@ -260,19 +250,17 @@ class FolderStore(ExperienceStore):
                 _log.warning("%s", error)
 
     def _append(self, events: Sequence[Event]) -> None:
-        """Append events, durably. A line that a writer before left torn is closed first."""
         if events:
-            path = self.root / EVENTS
-            append(path, b"\n" * _is_torn(path) + b"".join(map(_line, events)))
+            files.append(self.root / EVENTS, b"".join(map(_line, events)))
             self._watch.refresh()
 
     def _move(self, path: str, to: str) -> None:
         source, target = self.root / path, self.root / to
-        make_folder(target.parent)
-        with storage_errors(source):
-            patiently(os.replace, source, target)
-        sync_folder(target.parent)
-        sync_folder(source.parent)
+        files.make_folder(target.parent)
+        with files.storage_errors(source):
+            files.patiently(os.replace, source, target)
+        files.sync_folder(target.parent)
+        files.sync_folder(source.parent)
 
 
 def _line(one: Event) -> bytes:
@@ -284,24 +272,14 @@ def _listed(ids: Iterable[str]) -> str:
     return json.dumps([id for id in ids if is_id(id)])
 
 
-def _is_torn(path: Path) -> bool:
-    """True when the last line has no end."""
-    with storage_errors(path):
-        if not path.exists() or not path.stat().st_size:
-            return False
-        with open(path, "rb") as stream:
-            stream.seek(-1, os.SEEK_END)
-            return stream.read() != b"\n"
-
-
 def _make(root: Path, network: bool) -> None:
     check_writable(root, network)
     if os.path.lexists(root) and not root.is_dir():
         raise StorageError(f"{root}: a file is in the way")
-    make_folder(root / RECORDS)
+    files.make_folder(root / RECORDS)
     if not (root / ".gitignore").exists():
-        replace_file(root / ".gitignore", _IGNORED.encode())
-    replace_file(root / STORE_FILE, f'{{"format": "ufo_experience", "version": {VERSION}}}\n'.encode())
+        files.replace_file(root / ".gitignore", _IGNORED.encode())
+    files.replace_file(root / STORE_FILE, f'{{"format": "ufo_experience", "version": {VERSION}}}\n'.encode())
 
 
 def _check_version(root: Path) -> None:
@@ -310,7 +288,7 @@ def _check_version(root: Path) -> None:
     if not path.exists():
         return  # a clone that left it out
     try:
-        found = parse(read_regular(path, 1 << 20, follow=False), file=str(path))
+        found = parse(files.read_regular(path, 1 << 20, follow=False), file=str(path))
     except DataError as error:
         cure = "damaged; it says only which version wrote the store: delete this file, and the records are read"
         raise DataError(f"{cure} ({error.reason})", file=str(path), line=error.line, code=error.code) from error

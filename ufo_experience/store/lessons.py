@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from ufo_experience.errors import DataError, NotFoundError
+from ufo_experience.errors import NotFoundError
 from ufo_experience.request import application_key
 from ufo_experience.schema import Instant, Model, Name, Text, Trust, validate
 from ufo_experience.store.base import ExperienceStore
@@ -46,6 +46,11 @@ class Lesson(Model):
         return self.hurt <= self.helped and self.trust is not Trust.QUARANTINED
 
 
+class _File(Model):
+    lessons: tuple[Lesson, ...]
+    hmac: str
+
+
 def is_lesson(id: str) -> bool:
     """True for the id of a lesson; a record's has no prefix."""
     return id.startswith(PREFIX)
@@ -61,19 +66,14 @@ class Lessons:
         """Every lesson; those that were written without this store's key are quarantined. Raises `DataError`."""
         if not self._path.exists():
             return ()
-        said = parse(read_regular(self._path, _MAX_FILE, follow=False), file=str(self._path))
-        if not isinstance(said, dict) or not isinstance(said.get("lessons"), list):
-            raise DataError("not a file of lessons", file=str(self._path))
-        found = tuple(validate(Lesson, one, file=str(self._path)) for one in said["lessons"])
-        signature = _signature(said["lessons"], self._store.key())
-        if hmac.compare_digest(str(said.get("hmac")).encode(), signature.encode()):
-            return found
-        return tuple(one.model_copy(update={"trust": Trust.QUARANTINED}) for one in found)
+        file = str(self._path)
+        told = validate(_File, parse(read_regular(self._path, _MAX_FILE, follow=False), file=file), file=file)
+        if hmac.compare_digest(told.hmac.encode(), _signature(told.lessons, self._store.key()).encode()):
+            return told.lessons
+        return tuple(one.model_copy(update={"trust": Trust.QUARANTINED}) for one in told.lessons)
 
     def of(self, application: str | None, policy: TrustPolicy) -> list[Lesson]:
-        """What is shown in an application, the most helpful first: what stays and rests on a record that may be shown.
-        Where own records take approval, so does a lesson.
-        """
+        """What is shown, the most helpful first: what stays and rests on a record that may be shown."""
         least = Trust.APPROVED if policy.own is Trust.APPROVED else Trust.OBSERVED
         known = [one for one in _in(application, self.all()) if one.stays and one.trust.rank >= least.rank]
         shown = [one for one in known if any(map(policy.admits, self._store.scan(one.ids)))]
@@ -121,8 +121,7 @@ class Lessons:
         key = self._store.key()
         with writer_lock(self._path.parent, _LOCK_S):
             after = [one for one in change(self.all()) if one.ids]
-            lessons = [one.model_dump(mode="json") for one in after]
-            told = {"lessons": lessons, "hmac": _signature(lessons, key)}
+            told = _File(lessons=tuple(after), hmac=_signature(after, key)).model_dump(mode="json")
             replace_file(self._path, json.dumps(told, ensure_ascii=False, indent=1).encode())
         return after
 
@@ -132,6 +131,6 @@ def _in(application: str | None, lessons: Iterable[Lesson]) -> list[Lesson]:
     return [one for one in lessons if application_key(one.application) == key]
 
 
-def _signature(lessons: list[Any], key: bytes) -> str:
+def _signature(lessons: Iterable[Lesson], key: bytes) -> str:
     """What only who has the key of the store can write."""
-    return hmac.new(key, canonical(lessons), "sha256").hexdigest()
+    return hmac.new(key, canonical([one.model_dump(mode="json") for one in lessons]), "sha256").hexdigest()

@@ -376,9 +376,7 @@ class Database:
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
-        """A connection on which every statement is a transaction of its own. Raises `ServiceError` (no server, or it
-        took too long), `LockedError` (another writer holds what is needed), `StorageError` (it refused).
-        """
+        """A connection on which every statement is a transaction of its own."""
         if self._pid != os.getpid():
             self._start()  # the connections of the parent are the parent's
         with self._errors(), self._slots:

@@ -56,9 +56,7 @@ def _for_people(value: Any, depth: int = 0) -> str:
 
 
 def decode(data: bytes, file: str) -> tuple[Experience, str, bool]:
-    """The record in a file's bytes, the digest of its content, and whether it is as it was written. Raises `DataError`:
-    no record (torn, damaged, something else), of a newer version, over a limit.
-    """
+    """The record in a file's bytes, the digest of its content, and whether it is as it was written."""
     payload = parse(data, file=file) if data.strip(b"\0 \t\r\n") else None
     if not isinstance(payload, dict):
         raise DataError("no record: empty or torn", file=file, code="E_CORRUPT")

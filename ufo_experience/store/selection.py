@@ -129,9 +129,7 @@ def trust_level(value: Trust | str) -> Trust:
 
 
 def select(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
-    """The records that are meant, in the order of `ids` where those are given, else by id. Raises as `resolve`,
-    `ConflictError` (see `expected`), and `DataError` where one that was named by its id cannot be read.
-    """
+    """The records that are meant, in the order of `ids` where those are given, else by id."""
     known = (store.get(id) for id in resolve(store, where.ids)) if where.ids else store.scan()
     found = [one for one in known if where.admits(one)]
     for one in found:
@@ -161,9 +159,7 @@ def resolve(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
 
 
 def resolve_among(known: Iterable[str], beginnings: Iterable[str], missing: str = "no record") -> list[str]:
-    """The known ids that begin with one of these, each once. Raises `NotFoundError` where one fits none, `UsageError`
-    where it fits several or is too short.
-    """
+    """The known ids that begin with one of these, each once."""
     known, found = sorted(known), dict[str, None]()
     for wanted in (one.strip().lower() for one in beginnings):
         fitting = [id for id in known if wanted and id.startswith(wanted)]

@@ -18,9 +18,7 @@ Mended = dict[str, str]
 
 
 def parse(data: bytes | str, *, file: str | None = None, line: int | None = None) -> Any:
-    """Read strict JSON; `file` and `line` are named in errors. Raises `DataError`: it is not JSON at all (`E_CORRUPT`),
-    or it holds what is refused (`E_SCHEMA`).
-    """
+    """Read strict JSON. Raises `DataError`: no JSON at all (`E_CORRUPT`), or what is refused (`E_SCHEMA`)."""
     try:
         return read(data)
     except DataError as error:

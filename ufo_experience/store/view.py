@@ -28,14 +28,17 @@ _EMPTY = HEAD + b"{}\n"
 _BELOW_KEY = re.compile(rb"(?: .*\n|\n)*")
 
 
-def in_view(experience: Experience) -> bool:
-    """True for what UFO's `experience.yaml` takes: a success that is observed or better."""
-    return bool(experience.outcome.success) and experience.trust.rank >= Trust.OBSERVED.rank
+def left_out_of_view(one: Experience) -> str | None:
+    """Why UFO's `experience.yaml` does not take a record; None for a success that is observed or better."""
+    if not one.outcome.success:
+        return "without a judged outcome" if one.outcome.success is None else "failures"
+    return None if one.trust.rank >= Trust.OBSERVED.rank else "quarantined"
 
 
 def view_text(store: ExperienceStore) -> str:
     """The whole view as text."""
-    entries = [_entry(one, number) for number, one in enumerate(filter(in_view, store.scan()))]
+    shown = (one for one in store.scan() if not left_out_of_view(one))
+    entries = [_entry(one, number) for number, one in enumerate(shown)]
     return (b"".join([HEAD, *entries]) if entries else _EMPTY).decode()
 
 
@@ -57,7 +60,7 @@ class View:
         live = {id: number for number, id, is_live in changed if is_live}
         records = list(self._scan([*live]))
         texts = dict.fromkeys((number for number, _, _ in changed), b"")
-        texts |= {live[one.id]: _entry(one, live[one.id]) for one in records if in_view(one)}
+        texts |= {live[one.id]: _entry(one, live[one.id]) for one in records if not left_out_of_view(one)}
         if anew:
             replace_file(self._path, [HEAD, *texts.values()] if any(texts.values()) else _EMPTY)
         else:

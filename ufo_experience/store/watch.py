@@ -20,18 +20,9 @@ from pathlib import Path
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Experience, Problem, validate
+from ufo_experience.store import files
 from ufo_experience.store.base import Event, Status, StoreReport
 from ufo_experience.store.catalog import Catalog, note, noted
-from ufo_experience.store.files import (
-    TEMP,
-    make_folder,
-    open_regular,
-    patiently,
-    read_regular,
-    replace_file,
-    stamp_of,
-    storage_errors,
-)
 from ufo_experience.store.records import MAX_FILE_BYTES, SUFFIX, decode, unsealed
 from ufo_experience.store.strict_json import parse
 
@@ -42,8 +33,6 @@ _SETTLED_NS = 50_000_000  # a folder's time that is younger may stay the same wh
 _TAIL = 64  # bytes before the place up to which events were read: others there mean that lines came in between
 _SCHEMA = (
     "DROP TABLE IF EXISTS record",
-    "DROP TABLE IF EXISTS status",
-    "DROP TABLE IF EXISTS folder",
     "DROP TABLE IF EXISTS seen",
     "DELETE FROM meta WHERE name IN ('change', 'events')",
     # `path` is NULL where the file is gone; `status` is what the events of this id come to, also without a file
@@ -78,12 +67,12 @@ class Watch:
 
     def stamp(self, path: str) -> str:
         """What tells that a file has changed."""
-        return stamp_of(self._root / path)
+        return files.stamp_of(self._root / path)
 
     def read(self, path: str | Path) -> Read:
         """Read a record file. Raises `DataError`."""
         file = self._root / path
-        return decode(read_regular(file, MAX_FILE_BYTES, follow=False), str(file))
+        return decode(files.read_regular(file, MAX_FILE_BYTES, follow=False), str(file))
 
     def approved(self, id: str) -> str:
         """The digest of the content that a person's trust in a record is about; "" where nobody has said anything."""
@@ -92,24 +81,24 @@ class Watch:
 
     def refresh(self, *, everything: bool = False) -> None:
         """Take in what was changed since; `everything` looks at every file, not only at the times of folders."""
-        with storage_errors(self._root):
+        with files.storage_errors(self._root):
             look = self._look()
             if everything or look != self._catalog.run(_seen):
-                self._catalog.run(lambda db: self._take_in(db, look, everything), write=True)
+                self._catalog.write(self._take_in, look, everything)
 
-    def take(self, files: Mapping[str, Read | None], *, are_all: bool = False) -> None:
+    def take(self, changed: Mapping[str, Read | None], *, are_all: bool = False) -> None:
         """Take in files that have changed, as they were read or written; `are_all` that is new in their folders."""
 
         def act(db: sqlite3.Connection) -> None:
             change = _next_change(db)
-            for path, found in files.items():
+            for path, found in changed.items():
                 folder = path.rpartition("/")[0]
                 is_record = self._take_file(db, path, change, found)
                 if are_all or not is_record:
                     _note_seen(db, folder, self.stamp(folder) if is_record else "")
 
-        with storage_errors(self._root):
-            self._catalog.run(act, write=True)
+        with files.storage_errors(self._root):
+            self._catalog.write(act)
 
     def _look(self) -> dict[str, str]:
         """The stamps of the events and of the folders with records: no file is opened."""
@@ -175,7 +164,7 @@ class Watch:
         before, data = bytes.fromhex(tail), b""
         path = self._root / EVENTS
         if path.exists():
-            with open_regular(path, _MAX_EVENTS, follow=False) as stream:
+            with files.open_regular(path, _MAX_EVENTS, follow=False) as stream:
                 stream.seek(offset - len(before))
                 if stream.read(len(before)) != before:  # what stood there is another text
                     offset, before, damage = 0, b"", []
@@ -200,7 +189,7 @@ class Watch:
     def event_lines(self) -> bytes:
         """The file of events as it is."""
         path = self._root / EVENTS
-        return read_regular(path, _MAX_EVENTS, follow=False) if path.exists() else b""
+        return files.read_regular(path, _MAX_EVENTS, follow=False) if path.exists() else b""
 
     def events_in(self, data: bytes) -> Iterator[tuple[int, Event | Problem]]:
         """The lines of a file of events, numbered from 1: an event, or what is wrong with it."""
@@ -285,15 +274,17 @@ def mend(root: Path, watch: Watch, report: StoreReport) -> list[Problem]:
     if bad := {problem.line: problem for problem in mended if problem.line is not None}:
         lines = dict(enumerate(watch.event_lines().split(b"\n"), 1))
         reason = "\n".join(f"line {number}: {problem.message}" for number, problem in bad.items())
-        replace_file(_explained(root, EVENTS, reason), b"\n".join(lines[number] for number in lines.keys() & bad))
+        files.replace_file(_explained(root, EVENTS, reason), b"\n".join(lines[number] for number in lines.keys() & bad))
         kept = (line for number, line in lines.items() if number not in bad and line.strip())
-        replace_file(root / EVENTS, b"".join(line + b"\n" for line in kept))
+        files.replace_file(root / EVENTS, b"".join(line + b"\n" for line in kept))
     for path, problem in ((Path(one.file), one) for one in mended if one.line is None):
-        with storage_errors(path):
+        with files.storage_errors(path):
             if os.path.lexists(path):
-                patiently(os.replace, path, _explained(root, path.name, f"{path}\n{problem.code}: {problem.message}"))
+                files.patiently(
+                    os.replace, path, _explained(root, path.name, f"{path}\n{problem.code}: {problem.message}")
+                )
     for path in _entries(root / RECORDS, temporary=True):
-        with storage_errors(path):
+        with files.storage_errors(path):
             if time.time() - path.lstat().st_mtime > _OLD_S:
                 path.unlink()
     return mended
@@ -301,17 +292,17 @@ def mend(root: Path, watch: Watch, report: StoreReport) -> list[Problem]:
 
 def _entries(folder: Path, *, temporary: bool = False) -> Iterator[Path]:
     """What lies in the folders of the records; with `temporary` the unfinished files of a writer that died."""
-    with storage_errors(folder):
+    with files.storage_errors(folder):
         for place in sorted(folder.iterdir()) if folder.is_dir() else ():
             inside = sorted(place.iterdir()) if place.is_dir() and not place.is_symlink() else [place]
-            yield from (path for path in inside if path.name.endswith(TEMP) == temporary)
+            yield from (path for path in inside if path.name.endswith(files.TEMP) == temporary)
 
 
 def _explained(root: Path, name: str, reason: str) -> Path:
     """A free name in `corrupt/`, the reason already beside it."""
-    make_folder(root / CORRUPT)
+    files.make_folder(root / CORRUPT)
     names = (name if number == 1 else f"{name}.{number}" for number in count(1))
     target = next(path for path in map((root / CORRUPT).joinpath, names) if not os.path.lexists(path))
     text = f"{reason}\nset aside {datetime.now(timezone.utc).isoformat(timespec='seconds')}\n"
-    replace_file(target.with_name(f"{target.name}.reason.txt"), text.encode("utf-8", "replace"))
+    files.replace_file(target.with_name(f"{target.name}.reason.txt"), text.encode("utf-8", "replace"))
     return target

@@ -9,25 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
+from ufo_experience import schema
 from ufo_experience.actions import is_blind
 from ufo_experience.costs import Spending
 from ufo_experience.ids import content_hash, content_id
 from ufo_experience.redact import redact
-from ufo_experience.schema import (
-    MAX_TAGS,
-    MAX_TEXT,
-    Action,
-    Cut,
-    Experience,
-    Model,
-    Provenance,
-    State,
-    Step,
-    Trajectory,
-    Trust,
-    clip,
-    validate,
-)
+from ufo_experience.schema import Experience, Step, Trajectory, Trust, clip, validate
 from ufo_experience.trust.policy import missing
 
 _PATH_STEPS = 10
@@ -113,7 +100,7 @@ def build_experience(trajectory: Trajectory, summary: Summary) -> Experience:
     """
     steps = _numbered(tuple(map(_portable, summary.steps)))
     application = _main_application(trajectory, steps)
-    action = Action(
+    action = schema.Action(
         strategy=_path(steps),
         skill=application or trajectory.agent or "",
         steps=steps,
@@ -121,7 +108,7 @@ def build_experience(trajectory: Trajectory, summary: Summary) -> Experience:
         tips=_lines(summary.tips),
         cut=_cut(trajectory, summary),
     )
-    state = State(
+    state = schema.State(
         task=clip(summary.intent),
         request=trajectory.task,
         wordings=summary.wordings,
@@ -152,11 +139,11 @@ def build_experience(trajectory: Trajectory, summary: Summary) -> Experience:
     return experience.model_copy(update={"trust": Trust.OBSERVED}) if incomplete else experience
 
 
-def _cut(trajectory: Trajectory, summary: Summary) -> tuple[Cut, ...]:
+def _cut(trajectory: Trajectory, summary: Summary) -> tuple[schema.Cut, ...]:
     """What was left out and why, each with the number of the step of the way it came after."""
     kept = [step.step_number for step in summary.steps]
     return tuple(
-        Cut(
+        schema.Cut(
             after=sum(number < step.step_number for number in kept),
             action=step.action_type,
             control=step.target_control.name,
@@ -200,7 +187,7 @@ def _guess_env(trajectory: Trajectory) -> str | None:
 
 def _tags(trajectory: Trajectory) -> tuple[str, ...]:
     scope = "whole request" if trajectory.subtask is None else "sub-task"
-    return tuple(dict.fromkeys([scope, *trajectory.applications]))[:MAX_TAGS]
+    return tuple(dict.fromkeys([scope, *trajectory.applications]))[: schema.MAX_TAGS]
 
 
 def _when(trajectory: Trajectory) -> datetime:
@@ -209,7 +196,7 @@ def _when(trajectory: Trajectory) -> datetime:
     return trajectory.started_at or (times[0] if times else datetime.now(timezone.utc))
 
 
-def _provenance(trajectory: Trajectory, summary: Summary) -> Provenance:
+def _provenance(trajectory: Trajectory, summary: Summary) -> schema.Provenance:
     blind = sum(map(is_blind, summary.steps))
     flags = {
         f"targets:unnamed:{blind}": bool(blind),
@@ -217,7 +204,7 @@ def _provenance(trajectory: Trajectory, summary: Summary) -> Provenance:
         "log:truncated": trajectory.truncated,
         f"log:problems:{len(trajectory.problems)}": bool(trajectory.problems),
     }
-    return Provenance(
+    return schema.Provenance(
         source=source_of(trajectory) or "",
         content_hash=content_hash(trajectory.model_dump(mode="json", exclude={"source_files", "problems"})),
         format=trajectory.format,
@@ -234,7 +221,7 @@ def source_of(trajectory: Trajectory) -> str | None:
     return trajectory.source_files[0] if trajectory.source_files else None
 
 
-def _slots(trajectory: Trajectory, summary: Summary, kept: Sequence[Model]) -> dict[str, str]:
+def _slots(trajectory: Trajectory, summary: Summary, kept: Sequence[schema.Model]) -> dict[str, str]:
     """The slots that occur in what is kept, with what a model said they mean."""
     meanings = dict(summary.meanings)
     text = " ".join(part.model_dump_json() for part in kept) if trajectory.slots else ""
@@ -246,7 +233,7 @@ def _slots(trajectory: Trajectory, summary: Summary, kept: Sequence[Model]) -> d
 
 
 def _lines(lines: Iterable[str]) -> tuple[str, ...]:
-    return tuple(clip(line, MAX_TEXT) for line in dict.fromkeys(lines) if line.strip())[:MAX_TAGS]
+    return tuple(clip(line, schema.MAX_TEXT) for line in dict.fromkeys(lines) if line.strip())[: schema.MAX_TAGS]
 
 
 def _portable(step: Step) -> Step:

@@ -89,26 +89,20 @@ def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | 
         DataError: without a report: nothing to read at `path`, a single file of unknown format, or a source in
             which nothing can be used.
     """
-    _check_format(format)
-    notes = ReadReport() if report is None else report
-    found = _guarded(walk(Path(path), notes, _is_log), Path(path), report)
-    return (one for source in found for one in _guarded(_read_one(source, format, notes), source.path, report))
+    found = find_sources(path, format=format, report=report)
+    return (one for source in found for one in read_source(source, format=format, report=report))
 
 
-def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport) -> Iterator[Found]:
+def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport | None) -> Iterator[Found]:
     """The sources `read_traces` would read at `path`, in its order; each is read by `read_source`."""
-    _check_format(format)
-    return _guarded(walk(Path(path), report, _is_log), Path(path), report)
-
-
-def read_source(found: Found, *, format: str = "auto", report: ReadReport) -> Iterator[Trajectory]:
-    """The trajectories of one source; a source without anything usable is listed in `report.failed`."""
-    return _guarded(_read_one(found, format, report), found.path, report)
-
-
-def _check_format(format: str) -> None:
     if format != "auto" and format not in readers():
         raise UsageError(f"no trace format {format!r}; known: auto, {', '.join(readers())}")
+    return _guarded(walk(Path(path), report or ReadReport(), _is_log), Path(path), report)
+
+
+def read_source(found: Found, *, format: str = "auto", report: ReadReport | None) -> Iterator[Trajectory]:
+    """The trajectories of one source; a source without anything usable is listed in `report.failed`."""
+    return _guarded(_read_one(found, format, report or ReadReport()), found.path, report)
 
 
 def _guarded(items: Iterator[T], path: Path, report: ReadReport | None) -> Iterator[T]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from ufo_experience.redact.names import words_of
+from ufo_experience.redact.typed import words_of
 from ufo_experience.traces.values import Row, as_dict, as_name, parse_literal, short_object
 
 ACTION = ("action_type", "action", "function", "tool", "skill", "verb", "op", "operation", "tool_name", "action_name")

@@ -10,7 +10,7 @@ from ufo_experience import schema
 from ufo_experience.actions import is_blind
 from ufo_experience.controls import VisibleControls, visibility, with_seen
 from ufo_experience.ids import content_hash
-from ufo_experience.redact.names import is_secret_name
+from ufo_experience.redact.typed import is_secret_name
 from ufo_experience.schema import Around, Control, Outcome, Problem, Source, Step, Trajectory, clip, validate
 from ufo_experience.traces.lines import problem
 from ufo_experience.traces.naming import Named, english_role

@@ -25,7 +25,7 @@ from ufo_experience.ids import content_hash, new_id
 from ufo_experience.schema import LONGEST_RUN, MAX_STEPS, Judge, Step, Trajectory, expect
 from ufo_experience.store.strict_json import parse
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.rows import APPLICATION, SESSION, STEPS, TASK, add_row, is_step, stated_ending, unknown_keys
+from ufo_experience.traces.rows import APPLICATION, SESSION, STEP_KEYS, STEPS, TASK, add_row, is_step, stated_ending
 from ufo_experience.traces.values import Row, as_list
 
 FORMAT = "api"
@@ -105,7 +105,7 @@ def run_of(
         if not isinstance(row, Mapping) or not is_step(Row(row)):
             raise _wrong(f"names no action; a step looks like {A_STEP}", f"steps.{place}")
         add_row(draft, Row(row), application=application)
-        unknown |= dict.fromkeys(unknown_keys(row))
+        unknown |= dict.fromkeys(str(key) for key in row if key not in STEP_KEYS)
     if not draft.steps:
         raise _wrong("there are none: what did the run do?", "steps")
     if more.get("cost") is None:

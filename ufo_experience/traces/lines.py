@@ -6,6 +6,7 @@ import codecs
 import io
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -98,8 +99,8 @@ def parse_json(data: bytes, notes: Mended | None = None) -> Any:
 class JsonLines:
     """Iterate over `(line number, object)` of a file with one JSON object a line; the rest is in `problems`.
 
-    `several_lines` also takes objects printed over many lines (`{` and `}` alone on theirs). After the iteration
-    `torn` tells whether the last line had no end and could not be read.
+    `several_lines` also takes objects printed over many lines (`{` and `}` alone on theirs). `torn` tells afterwards
+    whether the last line had no end and could not be read.
     """
 
     path: Path
@@ -167,32 +168,22 @@ def records_of(path: Path, problems: list[Problem]) -> Iterator[tuple[int | None
 
 def first_text(path: Path) -> str:
     """The first 64 KiB as text, undecodable bytes replaced; empty for what cannot be opened."""
-    try:
-        with open_utf8(path) as stream:
-            return _IMAGE.sub(b"", stream.read(4 * HEAD))[:HEAD].decode("utf-8", "replace")
-    except (DataError, OSError):
-        return ""
+    with suppress(DataError, OSError), open_utf8(path) as stream:
+        return _IMAGE.sub(b"", stream.read(4 * HEAD))[:HEAD].decode("utf-8", "replace")
+    return ""
 
 
 def first_values(path: Path) -> tuple[Any, ...]:
     """The first JSON values of a file: of its first lines, or the whole document; empty for other files."""
     values: list[Any] = []
-    try:
+    with suppress(DataError, OSError):
         for number, line, _ in _raw_lines(path):
-            if data := (line or b"").strip(_PADDING):
-                value = _value_or_none(data)
-                if value is None and not values and number == 1:
-                    return (load_document(path, []),) if data[:1] in b"[{" else ()
-                values += [value] if isinstance(value, dict | list) else []
+            value, data = None, (line or b"").strip(_PADDING)
+            with suppress(DataError):
+                value = parse_json(data)
+            if data and value is None and number == 1:
+                return (load_document(path, []),) if data[:1] in b"[{" else ()
+            values += [value] if isinstance(value, dict | list) else []
             if number >= 4 * FIRST_LINES or len(values) == FIRST_LINES:
                 break
-    except (DataError, OSError):
-        return ()
     return tuple(values)
-
-
-def _value_or_none(data: bytes) -> Any:
-    try:
-        return parse_json(data)
-    except DataError:
-        return None

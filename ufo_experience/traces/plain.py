@@ -81,13 +81,13 @@ class GenericReader(rows.RowsReader):
                 yield Row(rows=found)
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        (line, head), last = row["rows"][0], row["rows"][-1][1]
+        head, last = row["rows"][0][1], row["rows"][-1][1]
         draft.request, draft.subtask = head.first(*rows.TASK), head.get("subtask")
         draft.name, draft.starts_with = head.name(*rows.SESSION) or draft.name, head
         whole = _is_session(head)
-        steps = [(line, one) for one in head.listed(*rows.STEPS)] if whole else row["rows"]
+        steps = [(row["rows"][0][0], one) for one in head.listed(*rows.STEPS)] if whole else row["rows"]
         problems = _add_steps(draft, steps, head.first(*rows.APPLICATION), rows.is_item)
-        outcome = rows.stated_outcome(last if rows.states_outcome(last) else head)
+        outcome = rows.stated_outcome(last if last.has(*rows.SUCCESS, "reward") else head)
         alone = {} if whole else {"cost": draft.summed_cost(), "tokens": None, "latency_ms": None}
         return {**rows.stated_ending(head), **outcome, **alone, "problems": problems}
 
@@ -175,7 +175,7 @@ class SavedSessionReader(_Document):
         of_ufo = {*done, *planned} & {"agent", "round"}  # which agent acted, in which round; others are plain steps
         steps = row.listed("steps")
         in_words = bool(steps) and all(isinstance(step, str) for step in steps)
-        known = of_ufo or in_words or (planned and not rows.states_outcome(row))
+        known = of_ufo or in_words or (planned and not row.has(*rows.SUCCESS, "reward"))
         return row.has("task", "request") and bool(known)
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Around
@@ -26,7 +26,7 @@ from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, parse_json, read_text
 from ufo_experience.traces.recordings import title_of
-from ufo_experience.traces.rows import RowsReader
+from ufo_experience.traces.rows import MAX_TEXT_FILE, RowsReader
 from ufo_experience.traces.tree import Marks, marks_of_text
 from ufo_experience.traces.values import Row, as_dict, as_name
 
@@ -57,7 +57,6 @@ _CALLED = re.compile(r"^#{2,4} (?:Tool call|User action): (?P<name>\w+)\s*$", re
 _ARGS = re.compile(r"- Args\s*\n```(?:json)?\n(?P<json>.*?)\n```", re.DOTALL)
 _ANSWER = re.compile(r"^- (?P<kind>Result|Error|Code)\s*\n```\w*\n(?P<text>.*?)\n```$", re.DOTALL | re.MULTILINE)
 _SNAPSHOT = re.compile(r"- Snapshot: (?P<file>[\w.-]{1,100})")
-MAX_LOG = 1 << 24  # bytes
 
 
 @dataclass
@@ -71,15 +70,6 @@ class _Link:
     @property
     def first(self) -> str:
         return next(iter(self.given), "")
-
-
-class _Located(NamedTuple):
-    """The control a chain leads to: its name and role, what it is within, and which of equal ones it is."""
-
-    name: str
-    role: str
-    within: str
-    place: int | None
 
 
 def _chains_in(code: str) -> Iterator[list[_Link]]:
@@ -130,7 +120,8 @@ def _unquoted(literal: str) -> str:
     return literal[1:-1]
 
 
-def _located(links: list[_Link]) -> _Located:
+def _located(links: list[_Link]) -> dict[str, Any]:
+    """The control a chain leads to, what it is within, and which of equal ones it is, as `Draft.step` takes them."""
     name, role, around, place = "", "", "", None
     for number, link in enumerate(links, start=1):
         by_role = link.name == "get_by_role"
@@ -144,7 +135,8 @@ def _located(links: list[_Link]) -> _Located:
             name = "" if number < len(links) else name
         elif link.name in ("first", "nth"):
             place = 1 if link.name == "first" else int(link.first) + 1 if link.first.isdecimal() else None
-    return _Located(name, role, around if around != name else "", place)
+    within, equal = around if around != name else "", Around(place=place, equals=place) if place else None
+    return {"control": name, "control_type": role, "within": within, "around": equal}
 
 
 class PlaywrightCodegenReader(RowsReader):
@@ -158,7 +150,7 @@ class PlaywrightCodegenReader(RowsReader):
     sign = re.compile(r"\bpage\w*\s*\.\s*(?:goto|get_by_\w+|getBy[A-Z]\w+|locator)\s*\(")
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
-        code = read_text(path, MAX_LOG)
+        code = read_text(path, MAX_TEXT_FILE)
         heads = list(_TEST.finditer(code))
         cuts = [head.start() for head in heads[1:]]
         for head, begin, end in zip_longest(heads, [0, *cuts], [*cuts, len(code)]):
@@ -169,13 +161,10 @@ class PlaywrightCodegenReader(RowsReader):
         for *before, action in _chains_in(row["code"]):
             if action.name not in _GIVEN:
                 continue
-            control, key = _located(before), _GIVEN[action.name]
-            draft.step(
-                action.name, control=control.name, control_type=control.role, within=control.within,
-                around=Around(place=control.place, equals=control.place) if control.place else None,
-                parameters={**({key: action.first} if key and action.first else {}), **action.options},
-                application=draft.on_site(action.first if key == "url" else None),
-            )  # fmt: skip
+            key = _GIVEN[action.name]
+            given = {key: action.first} if key and action.first else {}
+            site = draft.on_site(given.get("url"))
+            draft.step(action.name, **_located(before), parameters={**given, **action.options}, application=site)
         return {}
 
 
@@ -230,41 +219,35 @@ class PlaywrightMcpReader(RowsReader):
     untold = "the log"
     suffixes, sign = (".md",), _CALLED
 
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
-        _, *parts = _CALLED.split(read_text(path, MAX_LOG))
-        yield Row(calls=list(zip(parts[::2], parts[1::2], strict=True)))
-
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         names: Marks = {}
-        for name, body in row["calls"]:
+        _, *parts = _CALLED.split(row["text"])
+        draft.starts_with = {"calls": list(zip(parts[::2], parts[1::2], strict=True))}
+        for name, body in draft.starts_with["calls"]:
             match = _ARGS.search(body)
             arguments = _object(match["json"]) if match else Row()
             element = as_name(arguments.pop("element", ""))
-            parts = Row({found["kind"]: found["text"] for found in _ANSWER.finditer(body)})
-            text = parts.first("Error", "Result") or ""
+            told = Row({found["kind"]: found["text"] for found in _ANSWER.finditer(body)})
+            text = told.first("Error", "Result") or ""
             answered = _object(text)
-            code = answered.name("code") or parts.get("Code", "")
-            marked = names.get(arguments.name("ref", "target"), (element, ""))
-            control, role = next(((c.name, c.role) for c in map(_located, _chains_in(code)) if c.name), marked)
+            code = answered.name("code") or told.get("Code", "")
+            control, role = names.get(arguments.name("ref", "target"), (element, ""))
+            in_code = next((one for one in map(_located, _chains_in(code)) if one["control"]), {})
             draft.step(
-                name, control=control, control_type=role or None, parameters=arguments,
-                result=answered.name("result") if answered else text,
-                error=answered.name("error") or parts.get("Error") or None,
+                name, control=in_code.get("control", control), control_type=in_code.get("control_type", role),
+                parameters=arguments, result=answered.name("result") if answered else text,
+                error=answered.name("error") or told.get("Error") or None,
                 application=draft.on_site(arguments.get("url")),
             )  # fmt: skip
-            names = marks_of_text(answered.name("snapshot")) or _snapshot(draft.path, body) or names
+            # The names in the snapshot after a call, beside the log or in it.
+            match = _SNAPSHOT.search(body)
+            beside = draft.path.with_name(match["file"]) if match else None
+            page = first_text(beside) if beside and beside.is_file() and not beside.is_symlink() else body
+            names = marks_of_text(answered.name("snapshot")) or marks_of_text(page) or names
         return {}
 
 
 def _object(text: str) -> Row:
-    try:
+    with suppress(DataError):
         return as_dict(parse_json(text.encode("utf-8", "replace"))) if text.startswith("{") else Row()
-    except DataError:
-        return Row()
-
-
-def _snapshot(path: Path, body: str) -> Marks:
-    """The names in the snapshot after a call, beside the log or in it."""
-    match = _SNAPSHOT.search(body)
-    beside = path.with_name(match["file"]) if match else None
-    return marks_of_text(first_text(beside) if beside and beside.is_file() and not beside.is_symlink() else body)
+    return Row()

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.lines import load_document, problem, read_bytes, read_text
+from ufo_experience.traces.files import ReadReport
+from ufo_experience.traces.lines import load_document, problem, read_bytes
 from ufo_experience.traces.rows import RowsReader
 from ufo_experience.traces.values import Row, as_dict, as_list, as_name
 
@@ -42,7 +42,8 @@ _RECORDED = {
     "mouse wheel": "scroll", "mouse drag": "drag", "mouse drag end": "drag", "mouse middle click": "middle_click",
 }  # fmt: skip
 
-_ROBIN = re.compile(r"^[^\S\n]*(?:@@\w+:|(?:UIAutomation|WebAutomation|MouseAndKeyboard)\.\w+)", re.MULTILINE)
+_ROBIN_LINE = r"^[^\S\n]*(?:@@\w+:|(?:UIAutomation|WebAutomation|MouseAndKeyboard)\.\w+)"
+_ROBIN = re.compile(rf"(?s){_ROBIN_LINE}.*?{_ROBIN_LINE}", re.MULTILINE)
 _CALL = re.compile(r"\s*(?P<room>UIAutomation|WebAutomation|MouseAndKeyboard|System)\.(?P<call>[\w.]+)(?P<rest>.*)")
 _MASK = re.compile(r"appmask(?P<parts>(?:\['(?:[^'\\]|\\.)*'\])+)")
 _MASKED = re.compile(r"\['((?:[^'\\]|\\.)*)'\]")
@@ -120,8 +121,10 @@ class SeleniumIdeReader(RowsReader):
             elif "script" in name.casefold():
                 step = {"parameters": {"source": target}}
             else:
-                ways = [as_name(as_list(one)[0]) for one in command.listed("targets") if as_list(one)]
-                step["control"] = _of_locators([target, *ways])
+                ways = [target, *(as_name(as_list(one)[0]) for one in command.listed("targets") if as_list(one))]
+                said = next((match["text"] for way in ways if (match := _IN_XPATH.search(way))), "")
+                named = (way.partition("=")[2] for kind in _BY_WORDS for way in ways if way.startswith(f"{kind}="))
+                step["control"] = said or next(named, target)
             draft.step(name, **step, observation=command.get("comment"), application=site)
         return {}
 
@@ -134,12 +137,6 @@ def _of_selectors(ways: list[str]) -> tuple[str, str]:
             if match and match["name"].strip():
                 return match["name"].strip(), match["role"] or ""
     return next((selector for selector in ways if not selector.startswith(("xpath/", "pierce/"))), ""), ""
-
-
-def _of_locators(ways: list[str]) -> str:
-    said = next((match["text"] for way in ways if (match := _IN_XPATH.search(way))), "")
-    named = (way.partition("=")[2] for kind in _BY_WORDS for way in ways if way.startswith(f"{kind}="))
-    return said or next(named, ways[0])
 
 
 class StepsRecorderReader(RowsReader):
@@ -190,13 +187,7 @@ class PowerAutomateReader(RowsReader):
     name = "power-automate"
     env = "windows"
     untold = "a flow"
-    suffixes = (".robin", ".pad", ".txt")
-
-    def recognises(self, found: Found) -> bool:
-        return found.suffix in self.suffixes and len(_ROBIN.findall(found.text)) > 1
-
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
-        yield Row(text=read_text(path))
+    suffixes, sign = (".robin", ".pad", ".txt"), _ROBIN
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         problems = []

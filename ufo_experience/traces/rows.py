@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,7 +29,7 @@ from ufo_experience.traces.calls import (
 )
 from ufo_experience.traces.draft import NO_TASK, Draft
 from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.lines import problem, records_of
+from ufo_experience.traces.lines import problem, read_text, records_of
 from ufo_experience.traces.tree import Marks, NameAt, marks_in, named_at, names_of_calls
 from ufo_experience.traces.values import Row, as_dict, as_list, as_name, is_number
 
@@ -49,15 +49,16 @@ _OTHER_KEYS = (
     "control_type", "within", "controls", "result", "error", "success", "agent", "cost", "is_password", "step",
     "step_number", "number", "source", "evaluated_by",
 )  # fmt: skip
-_STEP_KEYS = {
+STEP_KEYS = {  # all that `steps_of_row` reads
     *ACTION, *_LOOSE_ACTION, *TARGETS, *ARGUMENTS, *_BESIDE, *_OBSERVATION, *_TIME, *APPLICATION, *SESSION, *TASK,
     *_OTHER_KEYS,
 }  # fmt: skip
 _WORKED, _FAILED = "success succeeded yes true pass passed".split(), "failed failure error fail".split()
 OUTCOMES = {**dict.fromkeys(_WORKED, True), **dict.fromkeys(("failure", "failed", "no", "false", "fail"), False)}
-_SUCCESS = ("success", "outcome", "is_successful", "successful", "is_success", "task_success", "passed")
+SUCCESS = ("success", "outcome", "is_successful", "successful", "is_success", "task_success", "passed")
 _JUDGES = ("evaluator", "user", "agent")
 ALMOST_ONE = 0.999  # a score of 1 that was computed
+MAX_TEXT_FILE = 1 << 24  # bytes
 MAX_IN_VIEW, _KIND_LENGTH = 300, 60  # controls of a step, characters of their kinds
 
 
@@ -65,7 +66,8 @@ class RowsReader(ABC):
     """Reads files of objects, one run each. A format names its keys and says how a row becomes steps.
 
     Files of rows are told by their keys: `needs` are those a row has, `tasks` those that may hold the task. Other
-    files are told by their endings (`suffixes`) and by what stands in them (`sign`), and say what their `runs` are.
+    files are told by their endings (`suffixes`) and by what stands in them (`sign`), and are one `text` to a reader
+    that does not say what their `runs` are.
     `agent` and `env` are those of every run. `untold` begins the sentence for files that do not say their task
     ("a recording"), and runs of such a format without a step are none; `wanted` says what such a file lacks.
     """
@@ -94,6 +96,10 @@ class RowsReader(ABC):
         return any(map(self.is_row, found.rows))
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        """The rows of a file, or its whole text."""
+        if self.sign is not None:
+            yield Row(text=read_text(path, MAX_TEXT_FILE))
+            return
         for line, row in records_of(path, report.problems):
             if self.is_row(row):
                 yield row
@@ -140,11 +146,6 @@ def is_item(one: Any) -> bool:
     """True for an item of a list of steps that names an action, also as JSON text or under a loose name."""
     row = as_dict(one)
     return is_step(row) or row.has(*_LOOSE_ACTION) if row else bool(calls_in(one))
-
-
-def unknown_keys(row: Mapping[str, Any]) -> list[str]:
-    """Names in a step that `steps_of_row` does not read."""
-    return [str(key) for key in row if key not in _STEP_KEYS]
 
 
 def add_row(
@@ -258,16 +259,12 @@ def _error(row: Row) -> str | None:
     return None
 
 
-def states_outcome(record: Row) -> bool:
-    return record.has(*_SUCCESS, "reward")
-
-
 def stated_outcome(record: Row) -> dict[str, Any]:
     """The outcome a file states: `success`, `outcome` or a `reward`, `evaluated_by`, `score`, `failure_reason`.
 
     Who said so is "none" unless the file names an evaluator or a user; what only the agent says is unknown.
     """
-    stated = record.first(*_SUCCESS)
+    stated = record.first(*SUCCESS)
     success = stated if isinstance(stated, bool) else OUTCOMES.get(as_name(stated).casefold())
     judge = record.name("evaluated_by").casefold()
     reward = record.get("reward")

@@ -2,8 +2,9 @@
 
 Django's administration site (https://www.djangoproject.com), Trac (https://trac.edgewall.org), a ticket system with a
 wiki, Flask-AppBuilder (https://flask-appbuilder.readthedocs.io) with the contacts of its tutorial, Wagtail
-(https://wagtail.org) with the site of a small society, Roundup (https://www.roundup-tracker.org), another tracker, and
-the dashboard of Oscar (https://oscarcommerce.com) with a small shop.
+(https://wagtail.org) with the site of a small society, Roundup (https://www.roundup-tracker.org), another tracker, the
+dashboard of Oscar (https://oscarcommerce.com) with a small shop, and Canaille (https://canaille.readthedocs.io), where
+the people of a small institute have their accounts.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ def start_wagtail() -> WebServer:
 def start_oscar() -> WebServer:
     """The dashboard of a small shop, served on the loopback; raises as `_start_site` does."""
     return _start_site("Oscar", "oscar", "benchmarks.steps.web.oscar_site")
+
+
+def start_canaille() -> WebServer:
+    """The accounts of a small institute, served on the loopback; raises as `_start_site` does."""
+    return _start_site("Canaille", "canaille", "benchmarks.steps.web.canaille_site")
 
 
 def _start_site(name: str, package: str, module: str) -> WebServer:

@@ -17,6 +17,7 @@ from benchmarks.steps.desktop import command_of
 from benchmarks.steps.environment import Command, Observation, Reply
 from benchmarks.steps.web.accessibility import AccessiblePage
 from benchmarks.steps.web.applications import (
+    start_canaille,
     start_django_admin,
     start_fab,
     start_oscar,
@@ -126,6 +127,21 @@ APPLICATIONS: Mapping[str, WebApplication] = {
             "voucher_voucher",
             "voucher_voucher_offers",
             "voucher_voucherset",
+        ),
+    ),
+    "canaille": WebApplication(
+        "Canaille",
+        start_canaille,
+        (
+            "authorization_code",
+            "client",
+            "client_audience_association_table",
+            "consent",
+            "group",
+            "membership_association_table",
+            "token",
+            "token_audience_association_table",
+            "user",
         ),
     ),
 }
@@ -267,7 +283,7 @@ class WebTask:
         return self.family.filled(self.family.query, self._seed)
 
     def _tables(self) -> dict[str, Rows]:
-        return {table: self._server().rows(f"SELECT * FROM {table}") for table in self._application.tables}
+        return {table: self._server().rows(f'SELECT * FROM "{table}"') for table in self._application.tables}
 
 
 @cache

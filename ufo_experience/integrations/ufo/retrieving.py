@@ -72,12 +72,7 @@ class ExperienceRetriever:
         self._told: set[str] = set()
 
     def retrieve(self, query: str, top_k: int, filter: MetadataFilter | None = None) -> list[Document]:
-        """The best `top_k` (at most 50) experiences above the threshold, best first; no failed run, no record not
-        trusted.
-
-        `filter` is a function of the metadata, asked about every record before ranking: these are the best of those
-        that pass.
-        """
+        """The best `top_k` (at most 50) trusted experiences above the threshold that pass the filter, best first."""
         if top_k < 1:
             return []
         try:
@@ -160,10 +155,8 @@ def _nothing_here(db: Path) -> str:
 
 
 class UfoExample(dict[str, Any]):
-    """A response to imitate, one that also survives UFO's setting `ACTION_SEQUENCE`.
-
-    With it UFO reads the parts of the action from the top level (they are found here by `get`), and puts a list of that
-    one action in its place: the list gets the actions that follow, so that the model sees several in one answer.
+    """A response to imitate, one that also survives UFO's setting `ACTION_SEQUENCE`: with it UFO reads the parts of the
+    action from the top level (found here by `get`), and puts a list in its place, which gets the actions that follow.
     """
 
     def __init__(self, response: Mapping[str, Any] = {}, actions: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -250,7 +243,6 @@ class RagConfig(BaseModel):
 
     @property
     def db_path(self) -> Path:
-        """The store, where UFO has its vector database."""
         return Path(self.saved_path) / "experience_db"
 
     def retriever(self) -> ExperienceRetriever | None:
@@ -258,7 +250,6 @@ class RagConfig(BaseModel):
         return ExperienceRetriever(str(self.db_path)) if self.experience else None
 
     def summarizer(self) -> ExperienceSummarizer:
-        """A summarizer for these settings."""
         return ExperienceSummarizer(prompt_template=self.prompt)
 
 

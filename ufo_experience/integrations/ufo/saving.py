@@ -18,7 +18,7 @@ from ufo_experience.integrations.formats import from_ufo_example, to_ufo_example
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.redact import redact, redact_json
 from ufo_experience.schema import Experience, Trajectory, Trust
-from ufo_experience.session.files import plain, write_atomic
+from ufo_experience.session.files import mapped, plain, write_atomic
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store.files import storage_errors
 from ufo_experience.store.safe_yaml import dump_yaml, load_yaml
@@ -97,10 +97,7 @@ class ExperienceSummarizer:
 
     @staticmethod
     def create_or_update_yaml(summaries: Iterable[Any], yaml_path: str) -> None:
-        """Add the summaries to a file for people to read, each once. What stands there stays.
-
-        Failed runs are left out: UFO imitates what the file shows. A file that cannot be read is set aside.
-        """
+        """Add the summaries, but for failed runs, to a file for people; what stands there stays. Each stands once."""
         path = Path(yaml_path)
         entries = _entries(path)
         known = {_content(entry) for entry in entries.values()}
@@ -114,10 +111,7 @@ class ExperienceSummarizer:
 
     @staticmethod
     def create_or_update_vector_db(summaries: Iterable[Any], db_path: str) -> None:
-        """Store the summaries in the store at `db_path` (made if need be) and index them. Durable when it returns.
-
-        A summary that is no experience is logged. Without an embedding now, records are found by their words meanwhile.
-        """
+        """Store the summaries in the store at `db_path` (made if need be) and index them. Durable when it returns."""
         done = ExperienceMemory.open(db_path).take_in(_each(_record, summaries, "summaries"))
         _log.info("%d experiences stored in %s", len(done.added), db_path)
 
@@ -154,7 +148,6 @@ def _entry(summary: object) -> dict[str, Any]:
 
 
 def _entries(path: Path) -> dict[str, Any]:
-    """What stands in the file; nothing if there is none."""
     if not path.exists():
         return {}
     try:
@@ -170,10 +163,4 @@ def _entries(path: Path) -> dict[str, Any]:
 
 def _content(entry: Any) -> str:
     """What makes two entries the same: their content, not how YAML types it."""
-    return json.dumps(_texts(plain(entry)), sort_keys=True)
-
-
-def _texts(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _texts(item) for key, item in value.items()}
-    return [_texts(item) for item in value] if isinstance(value, list) else str(value)
+    return json.dumps(mapped(plain(entry), str), sort_keys=True)
