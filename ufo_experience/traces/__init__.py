@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import Trajectory
-from ufo_experience.traces import browser, chat, datasets, plain, playwright, recordings, spans, ufo, ufo_files
+from ufo_experience.traces import browser, chat, datasets, plain, playwright, recordings, spans, ufo
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport, unpacked, walk
 from ufo_experience.traces.rows import RowsReader
@@ -47,7 +47,7 @@ class TraceReader(Protocol):
 
 # "auto" asks them in this order, the particular before the general.
 _OWN: tuple[type[TraceReader], ...] = (
-    ufo.UfoReader, datasets.OSWorldReader, browser.BrowserUseReader, ufo_files.DataflowReader, ufo_files.UfoYamlReader,
+    ufo.UfoReader, datasets.OSWorldReader, browser.BrowserUseReader, ufo.DataflowReader, ufo.UfoYamlReader,
     plain.SavedSessionReader, spans.SpansReader, datasets.AgentNetReader, datasets.AndroidControlReader,
     datasets.AndroidWorldReader, browser.MiniWobReader, datasets.Mind2WebReader, recordings.ChromeRecorderReader,
     recordings.SeleniumIdeReader, playwright.PlaywrightTraceReader, playwright.PlaywrightCodegenReader,
@@ -97,7 +97,11 @@ def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport |
     """The sources `read_traces` would read at `path`, in its order; each is read by `read_source`."""
     if format != "auto" and format not in readers():
         raise UsageError(f"no trace format {format!r}; known: auto, {', '.join(readers())}")
-    return _guarded(walk(Path(path), report or ReadReport(), _is_log), Path(path), report)
+
+    def is_log(found: Found) -> bool:
+        return _reader_for(found, "auto") is not None
+
+    return _guarded(walk(Path(path), report or ReadReport(), is_log), Path(path), report)
 
 
 def read_source(found: Found, *, format: str = "auto", report: ReadReport | None) -> Iterator[Trajectory]:
@@ -167,7 +171,3 @@ def _reader_for(found: Found, format: str) -> TraceReader | None:
         return reader if found.given or reader.recognises(found) else None
     known = [readers()[found.format]] if found.format else readers().values()
     return next((reader for reader in known if reader.recognises(found)), None)
-
-
-def _is_log(found: Found) -> bool:
-    return _reader_for(found, "auto") is not None

@@ -108,8 +108,6 @@ def run_of(
         unknown |= dict.fromkeys(str(key) for key in row if key not in STEP_KEYS)
     if not draft.steps:
         raise _wrong("there are none: what did the run do?", "steps")
-    if more.get("cost") is None:
-        more["cost"] = draft.summed_cost()
     read = draft.finish(success=success, **more)
     alone = tuple(step.model_copy(update={"source": None}) for step in read.steps)
     return Run(read.model_copy(update={"steps": alone, "source_files": ()}), tuple(unknown))
