@@ -17,6 +17,7 @@ from ufo_experience.procedure.runs import request_of
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.slot_types import FIXED, SLOT_TYPE, slot_type
 from ufo_experience.request import Request, find_whole, holds
+from ufo_experience.retrieve.tasks import said_in
 from ufo_experience.retrieve.thesaurus import thesaurus
 from ufo_experience.schema import Experience, Trust
 
@@ -32,7 +33,7 @@ class Values:
 
     def __init__(self, run: Experience, new: Request, constants: Mapping[str, str] | None = None) -> None:
         self.run, self.old, self.new = run, request_of(run), new
-        self.pairing = pair(self.old, new)
+        self.pairing = pair(self.old, new, said_in(run))
         self.new_of = self.pairing.values
         self.all = (*self.new_of, *self.pairing.left)  # the values of the old request, in lower case
         self.served: set[str] = set()
