@@ -40,7 +40,7 @@ WAIT = 5.0  # seconds an effect may take to be seen
 _PAUSE = 0.05
 _TOGGLED = ("checkbox", "radiobutton")
 _MAY_COME = ("target_missing", "several_targets", "unexpected_screen")  # while a page is still loading
-_CHOSEN = ("tabitem", "treeitem", "listitem")
+_CHOSEN = ("tabitem", "treeitem", "listitem", "hyperlink")
 _TOLD = ("id", "name", "type", "within", "value", "checked", "selected", "expanded", "dialog", "options")  # to agents
 
 Ask = Callable[[Act], Any]

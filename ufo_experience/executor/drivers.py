@@ -25,6 +25,7 @@ from ufo_experience.procedure.acts import Act
 
 _SETTLED = 5.0  # seconds a page may take to come to rest
 _PAUSE = 0.05
+_CHECKED = 0.7  # seconds in which a page may begin to check what was typed, and draw its form anew under a click
 _MOST = 2_000  # controls of one view
 _LONGEST = 60  # characters of the text of a row that stands for a label
 _ROLES = {  # of the accessibility tree → as logs of desktops call them, too
@@ -83,7 +84,7 @@ class ChromiumDriver:
     """Reads and acts through the protocol of the browser's developer tools; `send` sends one of its commands."""
 
     def __init__(self, send: Send) -> None:
-        self._send = send
+        self._send, self._has_typed = send, False
         for domain in ("Accessibility", "DOM"):
             self._send(f"{domain}.enable", {})
 
@@ -121,6 +122,9 @@ class ChromiumDriver:
             raise DataError(f"this driver cannot do {act.action!r}", code="E_ACTION")
 
     def _click(self, node: int, count: int = 1) -> None:
+        if self._has_typed:
+            _at_rest(lambda: self._value(_EXTENT), _CHECKED)
+            self._has_typed = False
         self._send("DOM.scrollIntoViewIfNeeded", {"backendNodeId": node})
         # what has just come may be sliding in
         corners = _at_rest(lambda: self._send("DOM.getContentQuads", {"backendNodeId": node})["quads"])
@@ -136,6 +140,7 @@ class ChromiumDriver:
         if self._is_list(node):
             self._choose(node, text)  # recorders tell a list and a field alike: it was changed
             return
+        self._has_typed = True
         self._send("DOM.focus", {"backendNodeId": node})
         self._call(node, "function() { if (this.select) this.select(); else document.execCommand('selectAll'); }")
         if text:
@@ -183,13 +188,17 @@ class ChromiumDriver:
         return self._send("Runtime.evaluate", {"expression": expression, "returnByValue": True})["result"].get("value")
 
 
-def _at_rest(look: Callable[[], Any]) -> Any:
-    """What is seen, once it is the same twice; what is seen in the end where it never is."""
-    until, before = time.monotonic() + _SETTLED, None
-    while ((seen := look()) is None or seen != before) and time.monotonic() < until:
-        before = seen
+def _at_rest(look: Callable[[], Any], quiet: float = 0.0) -> Any:
+    """What is seen, once it is the same twice, and for so many seconds; what is seen in the end where it never is."""
+    until, before, since = time.monotonic() + _SETTLED, None, time.monotonic()
+    while time.monotonic() < until:
+        seen = look()
+        if seen is None or seen != before:
+            before, since = seen, time.monotonic()
+        elif time.monotonic() - since >= quiet:
+            break
         time.sleep(_PAUSE)
-    return seen
+    return before
 
 
 class PlaywrightDriver(ChromiumDriver):
@@ -247,6 +256,7 @@ def controls_of(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     A field that nothing labels is called by the text before it in its place, as a reader takes it.
     """
     by_id = {node["nodeId"]: node for node in nodes}
+    here = next((url for node in nodes if _said(node, "role") == "RootWebArea" and (url := _states(node).get("url"))), None)
     found: list[dict[str, Any]] = []
 
     def walk(node: Mapping[str, Any], place: _Place) -> None:
@@ -258,6 +268,8 @@ def controls_of(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 place.before[:] = [name]
             if role in _ROLES and len(found) < _MOST and (name or role in _UNNAMED):
                 found.append(_control(node, role, *_label(node, role, name, place), place.dialog, by_id))
+                if role == "link" and here is not None and _states(node).get("url") == here:
+                    found[-1]["selected"] = True  # it leads to where one is
                 if role not in _HOLDERS:
                     return
         for child in node.get("childIds", ()):

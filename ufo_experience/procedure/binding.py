@@ -138,7 +138,8 @@ class Binding:
             return replace(step.aimed_at(name=first), item_of=first)
         if missing:
             return _left_open(step, "name")
-        if step.row_of and step.role and not self._agreed[place].confirmed and not _LABEL.fullmatch(old):
+        is_another_name = not _LABEL.fullmatch(old) or is_odd(old)  # "tkent", in the row of Tom Kent
+        if step.row_of and step.role and not self._agreed[place].confirmed and is_another_name:
             return replace(step.aimed_at(name=""), item_of=step.row_of, row_of="")
         if not self._is_explained(step, self._agreed[place]):
             self._unexplained.append(_Unexplained(place, "name", old, bool(step.role)))
@@ -173,7 +174,9 @@ class Binding:
                 continue  # the same again
             elif one in served or not fixed or (one.is_item and self._is_needed(one, unserved)):
                 # the only one of its name in view is found without the row it stood in
-                alone = step.around is not None and step.around.equals == 1 and not step.ask_first
+                # and, where what is asked for stands in the steps before, on the page of what they led to
+                is_there = not step.ask_first or (bool(self._values.all) and not unserved)
+                alone = step.around is not None and step.around.equals == 1 and is_there
                 drop = _without if one.what == "within" and alone else _left_open
                 self._steps[one.place] = drop(step, one.what)
 

@@ -25,7 +25,7 @@ _SIDES = 2  # controls on either side that must be the same, where the name is n
 _TOKEN = r"[^\s:=,;()\[\]/|]+"
 _BETWEEN = r"[\s:=,;()\[\]/|-]{1,4}"
 _LONGEST = 80  # characters of a value that is read
-_PICKED = frozenset(("tabitem", "radiobutton", "treeitem", "listitem"))
+_PICKED = frozenset(("tabitem", "radiobutton", "treeitem", "listitem", "hyperlink"))
 _OPENED = frozenset(("combobox", "menuitem", "treeitem", "menubar", "expander", "group"))
 
 
