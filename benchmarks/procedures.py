@@ -15,8 +15,7 @@ from ufo_experience.procedure.runs import join
 from ufo_experience.request import estimate_tokens
 from ufo_experience.schema import Trajectory
 from ufo_experience.settings import Settings
-from ufo_experience.summarize.log_prompt import render_log, wording
-from ufo_experience.summarize.model import INPUT_TOKENS
+from ufo_experience.summarize.model import INPUT_TOKENS, render_log, wording
 
 TASKS, RUNS = 100, 10
 VERBS = "Open Print Archive Export Rename Share Translate Check Sort Copy".split()

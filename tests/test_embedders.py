@@ -105,7 +105,7 @@ def cosine(embedder: Embedder, one: str, other: str) -> float:
 
 
 def test_hashing_gives_the_same_numbers_everywhere() -> None:
-    """Golden values, whatever the hash seed. A change raises FEATURES_VERSION: old indexes are refused."""
+    """Golden values, whatever the hash seed. A change needs another name: old indexes are refused."""
     vector = HashingEmbedder(1024).embed(["Send an email to John about the meeting"])[0]
     strongest = np.argsort(-np.abs(vector), kind="stable")[:6]
     assert strongest.tolist() == [376, 358, 369, 487, 570, 642]

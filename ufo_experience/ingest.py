@@ -203,30 +203,20 @@ def _redacted(logged: Trajectory, gaps: LogGaps, key: bytes) -> _ReadRun:
         others = {experience_id(clean.model_copy(update={"outcome": outcome})) for outcome in outcomes} - {own}
     file = clean.source_files[0] if clean.source_files else clean.session
     name = f"{file} ({clean.subtask[:60]})" if clean.subtask else file
-    return _ReadRun(name, own, clean, clean.complete or _is_settled(trajectory), tuple(sorted(others)))
+    files = [path for path in map(Path, trajectory.source_files) if path.is_file()]
+    is_settled = all(abs(time.time() - path.stat().st_mtime) > SETTLE_SECONDS for path in files)
+    return _ReadRun(name, own, clean, clean.complete or is_settled, tuple(sorted(others)))
 
 
 def _clean(trajectory: Trajectory, key: bytes) -> Trajectory:
     """A run without secrets. Its detours are found before: redaction takes out what was typed and what came of it."""
     trajectory = shortened(trajectory)
     found = find_detours(trajectory) if trajectory.outcome.success is not False else {}
-    marked = _without_our_prompts(trajectory).model_copy(update={"detours": found})
-    return redact(marked, key)
-
-
-def _without_our_prompts(trajectory: Trajectory) -> Trajectory:
-    """What memory put into a prompt is not learned again from the log of that run."""
-    if not has_block(trajectory.model_dump_json()):
-        return trajectory
-    stripped = validate(Trajectory, strip_blocks(trajectory.model_dump()))
-    undumped = {name: getattr(trajectory, name) for name, one in Trajectory.model_fields.items() if one.exclude}
-    return stripped.model_copy(update=undumped)
-
-
-def _is_settled(trajectory: Trajectory) -> bool:
-    """True when none of the files was changed a moment ago."""
-    files = [path for path in map(Path, trajectory.source_files) if path.is_file()]
-    return all(abs(time.time() - path.stat().st_mtime) > SETTLE_SECONDS for path in files)
+    if has_block(trajectory.model_dump_json()):  # what memory put into a prompt is not learned again from its log
+        undumped = {name: getattr(trajectory, name) for name, one in Trajectory.model_fields.items() if one.exclude}
+        stripped = validate(Trajectory, strip_blocks(trajectory.model_dump()))
+        trajectory = stripped.model_copy(update=undumped)
+    return redact(trajectory.model_copy(update={"detours": found}), key)
 
 
 # ---- learning ----
@@ -329,8 +319,7 @@ class _Storing:
         """Store what waits; durable when it returns."""
         records, self.waiting = list(self.waiting.values()), {}
         self._since = time.monotonic()
-        if records:
-            self._add(records)
+        self._add(records)
 
     def _add(self, records: Sequence[Experience]) -> None:
         """Store a group; a record over a limit is listed, and the others are stored all the same."""

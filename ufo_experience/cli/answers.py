@@ -60,7 +60,7 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -
         f"({', '.join(lacking)})": lacking,
         f"cost: ${report.cost:.4f}": report.cost,
     }
-    return "\n".join([*counts(report, verbose=verbose), *(text for text, holds in said.items() if holds)])
+    return counts(report, said, verbose=verbose)
 
 
 def import_text(done: ImportReport, memory: ExperienceMemory) -> str:
@@ -71,18 +71,19 @@ def import_text(done: ImportReport, memory: ExperienceMemory) -> str:
         f"{waiting} are quarantined until you approve them (--approve here does): ufo-experience approve ID": waiting,
         f"not opened: {names} (a pickle can run code; the vectors are made again from the texts)": names,
     }
-    return "\n".join([*counts(done), *(text for text, holds in said.items() if holds)])
+    return counts(done, said)
 
 
-def counts(report: IngestReport | ImportReport, *, verbose: bool = False) -> list[str]:
-    """How many were added, skipped and failed; a line for each skipped, or one for many of the same reason."""
+def counts(report: ImportReport, said: Mapping[str, object], *, verbose: bool = False) -> str:
+    """What was added, skipped (a line each, or one for many of the same reason) and failed; what else holds of it."""
     reasons = [why.partition(" as ")[0] if "already" in why else why for _, why in report.skipped]
     often = [reason for reason, count in sorted(Counter(reasons).items()) if count > _FEW and not verbose]
     lines = [f"{len(report.added)} added, {len(report.skipped)} skipped, {len(report.failed)} failed"]
     for (source, why), reason in zip(report.skipped, reasons, strict=True):
         if reason not in often:
             lines.append(f"  skipped: {source}: {why}")
-    return lines + [f"  skipped: {reasons.count(reason)} × {reason}" for reason in often]
+    lines += [f"  skipped: {reasons.count(reason)} × {reason}" for reason in often]
+    return "\n".join([*lines, *(text for text, holds in said.items() if holds)])
 
 
 def tell_problems(console: Console, report: IngestReport | ImportReport) -> None:

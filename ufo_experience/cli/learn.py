@@ -26,9 +26,7 @@ def ingest(
     ctx: Context,
     paths: Annotated[list[Path], Argument(help="Log files, session folders, or folders of them.")],
     format: Annotated[str, Option(help="Format of the logs, or auto.")] = "auto",
-    summarizer: Annotated[
-        str | None, Option(help="Who words the experiences: extractive (no model), openai:MODEL.")
-    ] = None,
+    summarizer: Annotated[str | None, Option(help="Who words them: extractive (no model), openai:MODEL.")] = None,
     include_failures: Annotated[bool, Option("--include-failures", help="Keep failed runs, too.")] = False,
     trust: Annotated[Trusts | None, Option(help="Trust given by you instead of by evidence.")] = None,
     force: Annotated[bool, Option("--force", help="Read logs that seem to be still written to.")] = False,
@@ -65,7 +63,7 @@ def _expect_one_of(paths: list[Path]) -> None:
 def learning(console: Console, memory: ExperienceMemory) -> Iterator[None]:
     """Around learning: say what was kept and how to go on where an error ends it, or a person (Ctrl-C)."""
     logger, before = logging.getLogger("ufo_experience.memory"), len(memory)
-    logger.setLevel(logging.ERROR)
+    logger.setLevel(logging.ERROR)  # of each warning of the façade the command tells itself
     try:
         yield
     except ExperienceError:
@@ -134,9 +132,7 @@ def import_file(
     ctx: Context,
     file: Annotated[Path, Argument(help="An export, a store's folder, or UFO's experience.yaml or its folder.")],
     approve: Annotated[bool, Option("--approve", help="You vouch for it: it may be shown to agents.")] = False,
-    restore: Annotated[
-        bool, Option("--restore", help="Your own export: trust, verdicts and use as they were.")
-    ] = False,
+    restore: Annotated[bool, Option("--restore", help="Your own export: trust, verdicts, use as they were.")] = False,
 ) -> None:
     """Take in records from elsewhere; they are quarantined until approved. UFO's own index files are not opened."""
     _expect_one_of([file])

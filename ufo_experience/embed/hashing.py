@@ -24,7 +24,6 @@ from ufo_experience.schema import MAX_TEXT
 
 DIM = 256  # a vector takes 512 bytes in the index, and as much in FAISS's file
 MIN_DIM, MAX_DIM = 16, 65_536
-FEATURES_VERSION = 1  # raise it when `features` gives anything else: the name changes, and an old index is refused
 
 _SPEC = re.compile(r"(\d{1,6})?(?:v(\d{1,6}))?")
 _WORD = re.compile(r"[^\W_]+")
@@ -78,10 +77,8 @@ class HashingEmbedder:
 
     @property
     def name(self) -> str:
-        """`hashing`, or `hashing:<dimensions>`; from the second version of the features on it ends in `v<version>`."""
-        detail = str(self.dim) if self.dim != DIM else ""
-        detail += f"v{FEATURES_VERSION}" if FEATURES_VERSION > 1 else ""
-        return f"hashing:{detail}" if detail else "hashing"
+        """`hashing`, or `hashing:<dimensions>`; `v2` goes behind it when `features` gives anything else."""
+        return "hashing" if self.dim == DIM else f"hashing:{self.dim}"
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """Embed `texts`: float32, shape (len(texts), dim), unit rows; queries and documents alike."""
@@ -106,7 +103,7 @@ def from_spec(rest: str) -> HashingEmbedder:
     parts = _SPEC.fullmatch(rest)
     if parts is None:
         raise UsageError(f"hashing takes a number of dimensions, such as hashing:2048, not {rest!r}")
-    if parts[2] and int(parts[2]) != FEATURES_VERSION:
+    if parts[2]:
         raise DataError(
             f"hashing:{rest} is of another version of this package; run: ufo-experience index --rebuild",
             code="E_INDEX_MISMATCH",

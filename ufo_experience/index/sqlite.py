@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from ufo_experience.request import Request
 from ufo_experience.store.folder import FolderStore
 
 WINDOW = 256  # records that become rows, and texts that are embedded, at a time
+ENOUGH = 8  # tasks that share the rarest words of a question: more common words are not looked up then
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
 _LOOKS, _BETWEEN_LOOKS = 10, 0.02  # of a check at rows that a writer may be adding; seconds
 _AMONG = "IN (SELECT value FROM json_each(?))"
@@ -44,7 +46,7 @@ class SqliteIndex:
         self._allowed: dict[Filter, NDArray[np.bool_]] = {}
         self._seen: tuple[Any, ...] | None = None
         self._rows, self._trusted, self._lengths = 0, 1, {"raw": 1.0, "masked": 1.0}
-        self._catalog.require("index", "6", tables.SCHEMA)
+        self._catalog.require("index", "7", tables.SCHEMA)
 
     # ---- questions ----
 
@@ -60,7 +62,9 @@ class SqliteIndex:
             counts = self._counts("trusted", column, words)
             shares[column] = base.Share(words, self._weights(counts), self._lengths[column])
             numbers |= set(self._by_words("trusted", column, counts, filter, limit))
-            numbers |= set(self._by_words("held", column, self._counts("held", column, words), filter, limit))
+            if not tables.asks_for_trusted(filter):
+                held = self._counts("held", column, words)
+                numbers |= set(self._by_words("held", column, held, filter, limit))
         cosines: dict[int, float] = {}
         if vector is not None:
             numbers |= set(self._by_vector(vector, filter, limit))
@@ -93,19 +97,24 @@ class SqliteIndex:
 
     def _counts(self, table: str, column: str, words: Iterable[str]) -> dict[str, int]:
         """In how many texts each word stands."""
-        ask = f"SELECT term, doc FROM {table}_word WHERE term {_AMONG} AND col = ?"
-        return dict.fromkeys(words, 0) | dict(self._catalog.read(ask, (json.dumps(sorted(set(words))), column)))
+        ask = f"SELECT word, texts FROM word WHERE place = ? AND word {_AMONG}"
+        found = self._catalog.read(ask, (f"{table} {column}", json.dumps(sorted(set(words)))))
+        return dict.fromkeys(words, 0) | dict(found)
 
     def _weights(self, counts: Mapping[str, int]) -> dict[str, float]:
         return {word: math.log(1 + (max(self._trusted - n, 0) + 0.5) / (n + 0.5)) for word, n in counts.items()}
 
     def _by_words(self, table: str, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
-        match = tables.match_of(column, counts)
-        if not match:
-            return []
         where, given = tables.sql_where(filter)
         ask = tables.NEAREST.format(table=table, places=tables.PLACES, where=where)
-        return self._of_many_tasks(lambda k: self._numbers(ask, (match, *given, k)), limit)
+
+        def nearest(match: str, k: int) -> list[int]:
+            return self._numbers(ask, (match, *given, k))
+
+        found: list[int] = []
+        for match in tables.matches_of(column, counts):
+            found = found if len(found) >= ENOUGH else self._of_many_tasks(partial(nearest, match), limit)
+        return found
 
     def _by_vector(self, vector: Vector, filter: Filter, limit: int) -> list[int]:
         with self._lock:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, combinations
 from typing import Any
 
 from ufo_experience.index.base import RAREST, Filter, Row, application_of, env_of, text_key
@@ -12,14 +15,17 @@ from ufo_experience.schema import Trust
 from ufo_experience.store.catalog import note, noted
 
 PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
+MATCHES = 1_000  # rows that are looked at for single words
 TABLES = ("trusted", "held")  # of words: what is not trusted is looked for, and counts in no weight
+COLUMNS = ("raw", "masked")  # of each: the words of a request as they are, and with values masked
 _WORDS = """
     CREATE VIRTUAL TABLE {} USING fts5 (raw, masked,
     tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'")
 """
-# what is made from the records; `total` is how many rows there are, and how many are trusted, with the words of these
+# what is made from the records; `total` is how many rows there are, and how many are trusted, with the words of these;
+# `word` is in how many texts of a column ("trusted raw") a word stands
 ROWS = (
-    *(f"DROP TABLE IF EXISTS {name}" for name in ("row", "total", "trusted_word", "trusted", "held_word", "held")),
+    *(f"DROP TABLE IF EXISTS {name}" for name in "row total word trusted_word trusted held_word held".split()),
     "DELETE FROM meta WHERE name IN ('row change', 'faiss')",
     """CREATE TABLE row (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, change INT, sequence INT,
     data TEXT NOT NULL, application TEXT, env TEXT, session TEXT, trust INT, imported INT, success INT, task_key TEXT,
@@ -33,10 +39,8 @@ ROWS = (
     """CREATE TRIGGER row_dropped AFTER DELETE ON row BEGIN UPDATE total SET rows = rows - 1,
     trusted = trusted - old.counted, raw = raw - old.counted * old.raw, masked = masked - old.counted * old.masked;
     END""",
-    _WORDS.format("trusted"),
-    "CREATE VIRTUAL TABLE trusted_word USING fts5vocab (trusted, 'col')",
-    _WORDS.format("held"),
-    "CREATE VIRTUAL TABLE held_word USING fts5vocab (held, 'col')",
+    *(_WORDS.format(name) for name in TABLES),
+    "CREATE TABLE word (place TEXT, word TEXT, texts INT, PRIMARY KEY (place, word)) WITHOUT ROWID",
 )
 SCHEMA = (
     *ROWS,
@@ -53,11 +57,27 @@ NEAREST = """
 """
 
 
-def match_of(column: str, counts: Mapping[str, int]) -> str:
-    """What FTS5 is asked for: the rarest words."""
+def matches_of(column: str, counts: Mapping[str, int]) -> list[str]:
+    """What FTS5 is asked for: the rarest words; where these find too little also pairs of the next ones, which are too
+    common by themselves.
+    """
     rarest = sorted((word for word, count in counts.items() if count), key=lambda word: (counts[word], word))[:RAREST]
-    either = " OR ".join('"' + word.replace('"', '""') + '"' for word in rarest)
-    return f"{{{column}}} : ({either})" if either else ""
+    quoted = ['"' + word.replace('"', '""') + '"' for word in rarest]
+    few = bisect_right([*accumulate(counts[word] for word in rarest)], MATCHES)
+    alone, common = quoted[:few], quoted[few:]
+    pairs = [f"({one} AND {other})" for one, other in combinations(common, 2)] or common
+    narrow, wide = " OR ".join(alone), " OR ".join([*alone, *pairs])
+    return [f"{{{column}}} : ({words})" for words in dict.fromkeys((narrow, wide)) if words]
+
+
+def _is_trusted(trust: Trust, imported: bool) -> bool:
+    """True for what may be shown by default: own records from verified on, imported ones when approved."""
+    return trust.rank >= (Trust.APPROVED if imported else Trust.VERIFIED).rank
+
+
+def asks_for_trusted(filter: Filter) -> bool:
+    """True for a filter that lets nothing else pass: half of a question is not asked."""
+    return _is_trusted(filter.min_trust, False) and _is_trusted(filter.min_trust_imported or filter.min_trust, True)
 
 
 def sql_where(filter: Filter) -> tuple[str, list[Any]]:
@@ -85,19 +105,32 @@ def follow(db: sqlite3.Connection, taken: int, rows: Sequence[tuple[int, int, Ro
     for number, change, row in rows:
         sequence += 1
         _drop(db, number)
-        texts = [(one.words, one.masked_words) for one in (row.request, *row.wordings)][:PLACES]
-        trusted = row.trust.rank >= (Trust.APPROVED if row.imported else Trust.VERIFIED).rank  # shown by default
-        db.executemany(
-            f"INSERT INTO {TABLES[not trusted]} (rowid, raw, masked) VALUES (?, ?, ?)",
-            [(number * PLACES + place, " ".join(raw), " ".join(masked)) for place, (raw, masked) in enumerate(texts)],
-        )
+        requests = [row.request, *row.wordings][:PLACES]
+        texts = [
+            (place, " ".join(one.words), " ".join(one.masked_words))
+            for place, one in enumerate(requests, start=number * PLACES)
+        ]
+        trusted = _is_trusted(row.trust, row.imported)
+        table = TABLES[not trusted]
+        db.executemany(f"INSERT INTO {table} (rowid, raw, masked) VALUES (?, ?, ?)", texts)
+        _count(db, table, texts, 1)
         columns = (
             *(number, row.id, change, sequence, row.to_json(), application_of(row.application), env_of(row.env)),
             *(row.session, row.trust.rank, row.imported, row.success, row.task_key, text_key(row.to_embed)),
-            *(trusted, len(texts[0][0]), len(texts[0][1])),
+            *(trusted, len(row.request.words), len(row.request.masked_words)),
         )
         db.execute(f"INSERT INTO row VALUES ({', '.join('?' * len(columns))})", columns)
     note(db, sequence=sequence, **marks)
+
+
+def _count(db: sqlite3.Connection, table: str, texts: Iterable[tuple[int, str, str]], times: int) -> None:
+    """Count the words of texts that come (`times` 1) or go (-1)."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for _, *columns in texts:
+        for column, text in zip(COLUMNS, columns, strict=True):
+            counts.update((f"{table} {column}", word) for word in set(text.split()))
+    add = "INSERT INTO word VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET texts = texts + excluded.texts"
+    db.executemany(add, [(*place, times * count) for place, count in counts.items()])
 
 
 def put_vectors(db: sqlite3.Connection, embedder: str, vectors: Mapping[str, bytes]) -> None:
@@ -113,7 +146,10 @@ def put_vectors(db: sqlite3.Connection, embedder: str, vectors: Mapping[str, byt
 def _drop(db: sqlite3.Connection, number: int) -> None:
     db.execute("DELETE FROM row WHERE number = ?", (number,))
     for table in TABLES:
-        db.execute(f"DELETE FROM {table} WHERE rowid >= ? AND rowid < ?", (number * PLACES, (number + 1) * PLACES))
+        where, given = "WHERE rowid >= ? AND rowid < ?", (number * PLACES, (number + 1) * PLACES)
+        if texts := db.execute(f"SELECT rowid, raw, masked FROM {table} {where}", given).fetchall():
+            _count(db, table, texts, -1)
+            db.execute(f"DELETE FROM {table} {where}", given)
 
 
 def _drop_dead(db: sqlite3.Connection, taken: int) -> None:
@@ -129,6 +165,7 @@ def _drop_dead(db: sqlite3.Connection, taken: int) -> None:
 def erase_what_is_unused(db: sqlite3.Connection) -> None:
     """Leave no vector, value or word of what is gone."""
     db.execute("DELETE FROM vector WHERE text_key NOT IN (SELECT text_key FROM row)")
+    db.execute("DELETE FROM word WHERE texts = 0")
     db.execute("DELETE FROM kept WHERE owner != '' AND owner NOT IN (SELECT id FROM row)")
     for table in TABLES:
         db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")

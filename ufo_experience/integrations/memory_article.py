@@ -120,10 +120,7 @@ def create_experience_index(experiences_dir: str | Path) -> ExperienceMemory:
 
 
 def retrieve_relevant_experiences(
-    new_task: str,
-    index: ExperienceMemory | str | Path,
-    top_k: int = 3,
-    similarity_threshold: float | None = 0.75,
+    new_task: str, index: ExperienceMemory | str | Path, top_k: int = 3, similarity_threshold: float | None = 0.75
 ) -> list[dict[str, Any]]:
     """Past experiences at or above the threshold, best first, as `TaskExperience` dicts with `similarity_score`.
 

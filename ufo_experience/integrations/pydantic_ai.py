@@ -19,11 +19,7 @@ class ExperienceCapability(AbstractCapability[Any]):
         self._run = Watched(recorder, application, check)
 
     def get_instructions(self) -> Any:
-
-        def block(ctx: RunContext[Any]) -> str:
-            return self._run.block
-
-        return block
+        return lambda ctx: self._run.block
 
     async def before_run(self, ctx: RunContext[Any]) -> None:
         await self._run.abegin(ctx.prompt if isinstance(ctx.prompt, str) else "")

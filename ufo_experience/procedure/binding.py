@@ -20,7 +20,7 @@ from ufo_experience.procedure.runs import Agreed
 from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, texts_of
 from ufo_experience.procedure.values import Values
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.redact.slot_types import slot_type
+from ufo_experience.redact.typed import slot_type
 from ufo_experience.request import holds, stem
 from ufo_experience.retrieve.features import COMMON
 from ufo_experience.retrieve.tasks import is_odd

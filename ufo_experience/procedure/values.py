@@ -15,7 +15,7 @@ from ufo_experience.controls import bare
 from ufo_experience.procedure.pairing import beside_values, pair, stems_of
 from ufo_experience.procedure.runs import request_of
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.redact.slot_types import FIXED, SLOT_TYPE, slot_type
+from ufo_experience.redact.typed import FIXED, SLOT_TYPE, slot_type
 from ufo_experience.request import Request, find_whole, holds
 from ufo_experience.retrieve.tasks import said_in
 from ufo_experience.retrieve.thesaurus import thesaurus

@@ -7,8 +7,8 @@ other writing, and `run` takes them out of a run or a record, and shortens what 
 from __future__ import annotations
 
 from ufo_experience.redact.run import KeepObservations, keep_constants, redact, redact_json, redact_record, shortened
-from ufo_experience.redact.slot_types import SLOT_TYPE
 from ufo_experience.redact.text import PLACEHOLDER, redact_text
+from ufo_experience.redact.typed import SLOT_TYPE
 
 __all__ = [
     "PLACEHOLDER", "SLOT_TYPE", "KeepObservations", "keep_constants", "redact", "redact_json", "redact_record",

@@ -15,20 +15,11 @@ from typing import Any, Literal, TypeVar
 
 from ufo_experience import schema
 from ufo_experience.actions import is_typing
+from ufo_experience.redact import typed as fields
 from ufo_experience.redact.secrets import find_secrets
-from ufo_experience.redact.slot_types import FIXED, describe
 from ufo_experience.redact.text import PLACEHOLDER, one_sentence, readable, scrub, without_shapes
 from ufo_experience.redact.text import SECRET as HIDDEN
-from ufo_experience.redact.typed import (
-    OTHER,
-    SECRET,
-    TYPED,
-    is_login_name,
-    is_secret_name,
-    join_single_keys,
-    rewrite_parameters,
-    secret_fields,
-)
+from ufo_experience.redact.typed import FIXED, OTHER, SECRET, TYPED, is_secret_name, rewrite_parameters
 from ufo_experience.redact.values import Values
 from ufo_experience.schema import MAX_NAME, MAX_TEXT, Experience, Model, Problem, Step, Trajectory, clip
 
@@ -68,10 +59,10 @@ def redact(trajectory: Trajectory, key: bytes | None = None) -> Trajectory:
     cut before any work is done, and says so in `problems`. Idempotent: what was redacted is returned as it is.
     """
     trajectory = shortened(trajectory)
-    steps = join_single_keys(trajectory.steps)
+    steps = fields.join_single_keys(trajectory.steps)
     trajectory = trajectory.model_copy(update={"steps": steps})
     cleaner = Cleaner(trajectory, steps, trajectory.slots, (trajectory.task, trajectory.request), trajectory.sensitive)
-    clean = cleaner.clean(trajectory)
+    clean = rewrite(trajectory, cleaner.visit, cleaner.hidden)
     typed = dict(cleaner.constants()) if key else {}
     # With the store's key equal values of two runs are told by this; without it nobody can try values.
     made = {slot: hmac.new(key or b"", readable(one.strip()).encode(), "sha256") for slot, one in typed.items()}
@@ -128,11 +119,11 @@ def _brief(steps: tuple[Step, ...], observations: KeepObservations) -> tuple[Ste
 def _clean_record(experience: Experience) -> Experience:
     """Without secrets and typed text; a clean record is returned itself."""
     state, action = experience.state, experience.action
-    steps = join_single_keys(action.steps[: schema.LONGEST_RUN])
+    steps = fields.join_single_keys(action.steps[: schema.LONGEST_RUN])
     told = (_collected(partial(rewrite_json, part)) for part in (state.signals, action.parameters))
     named = [text for part in told for text, role in part if role == SECRET]
     cleaner = Cleaner(experience, steps, experience.slots, (state.request or state.task,), named)
-    clean = cleaner.clean(_with_steps(experience, steps))
+    clean = rewrite(_with_steps(experience, steps), cleaner.visit, cleaner.hidden)
     slots = {slot: cleaner.visit(kind, LABEL) for slot, kind in list(cleaner.slots.items())}
     clean = clean.model_copy(update={"slots": slots})
     return experience if clean == experience else clean
@@ -150,22 +141,20 @@ def shortened(trajectory: Trajectory) -> Trajectory:
 
 
 class Cleaner:
-    """Knows every value of one run, and writes the copy without them."""
+    """Knows every value of one run; `hidden` tells which steps type a secret, `slots` what each placeholder is."""
 
     def __init__(
         self, whole: Model, steps: Sequence[Step], slots: dict[str, str], asked: Sequence[str], sensitive: Sequence[str]
     ) -> None:
-        self._steps, self._hidden = steps, secret_fields(steps)
+        self._steps, self.hidden = steps, fields.secret_fields(steps)
         found = _collected(partial(rewrite, whole))
         texts = list(dict.fromkeys(text for text, role in found if text and role != PATH))
         self._values = Values(slots, texts)
-        self.slots = self._values.slots  # what each placeholder is
+        self.slots = self._values.slots
         self._done: dict[tuple[str, str], str] = {}
         self._typed: dict[str, str] = {}
-        pieces = [
-            [one for one in _collected(partial(rewrite_parameters, step, hidden)) if one[1] in (SECRET, TYPED)]
-            for step, hidden in zip(steps, self._hidden, strict=True)
-        ]
+        walks = (partial(rewrite_parameters, step, hidden) for step, hidden in zip(steps, self.hidden, strict=True))
+        pieces = [[one for one in _collected(walk) if one[1] in (SECRET, TYPED)] for walk in walks]
         self._learn_secrets(texts, sensitive, [one for of_step in pieces for one in of_step])
         self._learn_typed(pieces, tuple(self._values.without(text, secrets_only=True) for text in asked))
 
@@ -185,10 +174,10 @@ class Cleaner:
     def _learn_typed(self, pieces: Sequence[Sequence[_Piece]], asked: Sequence[str]) -> None:
         """What was typed, and which of it may be a constant: neither a login nor what follows one."""
         after_login = False
-        for step, hidden, of_step in zip(self._steps, self._hidden, pieces, strict=True):
-            login = is_login_name(step.target_control.name)
+        for step, hidden, of_step in zip(self._steps, self.hidden, pieces, strict=True):
+            login = fields.is_login_name(step.target_control.name)
             for text in (text for text, role in of_step if role == TYPED):
-                slot = self._values.add(text, describe(readable(text.strip()), asked), secret=False).strip("{}")
+                slot = self._values.add(text, fields.describe(readable(text.strip()), asked), secret=False).strip("{}")
                 if slot.startswith("input:") and not (hidden or after_login or login):
                     self._typed.setdefault(slot, text.strip())
             after_login = is_typing(step.action_type) and login
@@ -199,10 +188,6 @@ class Cleaner:
             few = LEAST_DIGEST <= len(value) <= _MOST_DIGEST and value.isprintable()
             if few and " from " not in self._values.slots[slot] and not find_secrets(f"password: {value}"):
                 yield slot, value
-
-    def clean(self, model: _M) -> _M:
-        """The model without the values."""
-        return rewrite(model, self.visit, self._hidden)
 
     def visit(self, text: str, role: str) -> str:
         """One text without the values, by the role of its field."""

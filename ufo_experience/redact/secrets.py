@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import chain, groupby
 from pathlib import Path
@@ -68,66 +68,52 @@ class Finding(NamedTuple):
     kind: str
 
 
-class _Data(NamedTuple):
-    """What `secrets.txt` holds."""
+class _Data:
+    """The shapes and words of `secrets.txt`."""
 
-    shapes: tuple[tuple[str, Callable[[str], bool], re.Pattern[str]], ...]
-    takes: dict[str, dict[str, int]]  # section → kind of candidate → how near it must stand
-    candidates: tuple[tuple[str, re.Pattern[str]], ...]
-    nouns: tuple[tuple[str, str, bool, bool], ...]  # word, section, may begin and may end inside a word
-    said: re.Pattern[str]  # what says that now it comes: "is", a colon
-    only: re.Pattern[str]  # what may stand before that: "for the printer"
-    asked: re.Pattern[str]  # what asks for it right away: "with the password X"
-    named: re.Pattern[str]  # what stands behind a secret: "X as the password"
-    digits: re.Pattern[str]  # spelled
-    other: frozenset[str]
-    prose: frozenset[str]
-    described: tuple[str, ...]
+    def __init__(self) -> None:
+        sections: dict[str, list[str]] = {}
+        for line in Path(__file__).with_name("secrets.txt").read_text("utf-8").splitlines():
+            if line.startswith("["):
+                lines = sections.setdefault(line.strip("[]"), [])
+            elif line.startswith(" "):  # goes on
+                lines[-1] += line.strip(" ")
+            elif line and not line.startswith("#"):
+                lines.append(line)
+        shapes = [[part.strip() for part in line.split("|", 2)] for line in sections.pop("shapes")]
+        self.shapes = [(kind, tokens.CHECKS[check], re.compile(pattern)) for kind, check, pattern in shapes]
+        candidates = [[part.strip() for part in line.split("|", 1)] for line in sections.pop("candidates")]
+        self.candidates = [(kind, re.compile(pattern)) for kind, pattern in candidates]
+        self.takes: dict[str, dict[str, int]] = {}  # section → kind of candidate → how near it must stand
+        for name, lines in sections.items():
+            if lines[0].startswith("takes:"):  # `takes: mixed line, cited sentence`
+                pairs = (one.split() for one in lines.pop(0).removeprefix("takes:").split(","))
+                self.takes[name] = {kind: _NEARNESS[near] for kind, near in pairs}
+        words = {name: [w.strip() for w in ",".join(lines).split(",") if w.strip()] for name, lines in sections.items()}
+        self.other, self.prose = frozenset(words.pop("other")), frozenset(words.pop("prose"))
+        self.described = tuple(words.pop("described"))
+        is_, as_, for_, numbers = ([*words.pop(name)] for name in ("is", "as", "for", "digits"))
+        self.nouns: list[tuple[str, str, bool, bool]] = []  # word, section, may begin and may end inside a word
+        for section, listed in words.items():
+            for word in listed:
+                begins, ends = (_is_spaceless(word) or word[at] == "*" for at in (0, -1))
+                self.nouns.append((word.strip("*"), section, begins, ends))
+        spoken = "|".join(map(re.escape, filter(str.isascii, is_)))
+        signs = "|".join([*(word for word in is_ if not word.isascii()), "[:=→»–—]", "[-=]>", "(?<=\\s)-"])
+        # What says that now it comes ("is", a colon), what may stand before that ("for the printer"), what asks for it
+        # right away ("with the password X"), what stands behind a secret ("X as the password"), and spelled digits.
+        self.said = re.compile(rf"(?i)(?:\b(?:{spoken})\b|{signs}):?[ \t]{{0,3}}[\"'“„«「『‘\[(<]{{0,2}}$")
+        self.only = re.compile(rf"(?i)[\"'”’»]?[ \t]{{0,2}}(?:(?:{'|'.join(for_)}|{spoken}) [^\n.!?:=]{{1,48}})?$")
+        self.asked = re.compile(rf"(?i)\b(?:{spoken}|and|und|et|e|y) (?:[^\W\d_]{{1,4}} )?$")
+        self.named = re.compile(rf"(?i)^[\"'”’»)\].]{{0,2}} (?:{'|'.join(as_)}|–|-|=|:) (?:[^\s\d]{{1,12}} ){{0,3}}$")
+        digit = "|".join(numbers)
+        self.digits = re.compile(rf"(?i)\b(?:(?:{digit})[ ,-]{{1,2}}){{2,9}}(?:{digit})\b")
 
 
 @cache
 def data() -> _Data:
-    """Shapes and words, read when they are first needed."""
-    sections: dict[str, list[str]] = {}
-    for line in Path(__file__).with_name("secrets.txt").read_text("utf-8").splitlines():
-        if line.startswith("["):
-            lines = sections.setdefault(line.strip("[]"), [])
-        elif line.startswith(" "):  # goes on
-            lines[-1] += line.strip(" ")
-        elif line and not line.startswith("#"):
-            lines.append(line)
-    shapes = [[part.strip() for part in line.split("|", 2)] for line in sections.pop("shapes")]
-    candidates = [[part.strip() for part in line.split("|", 1)] for line in sections.pop("candidates")]
-    takes: dict[str, dict[str, int]] = {}
-    for name, lines in sections.items():
-        if lines[0].startswith("takes:"):  # `takes: mixed line, cited sentence`
-            pairs = (one.split() for one in lines.pop(0).removeprefix("takes:").split(","))
-            takes[name] = {kind: _NEARNESS[near] for kind, near in pairs}
-    words = {name: [w.strip() for w in ",".join(lines).split(",") if w.strip()] for name, lines in sections.items()}
-    other, prose, described, said, names, for_, digits = (
-        words.pop(name) for name in ("other", "prose", "described", "is", "as", "for", "digits")
-    )
-    nouns = [
-        (word.strip("*"), name, word.startswith("*") or _is_spaceless(word), word.endswith("*") or _is_spaceless(word))
-        for name, listed in words.items()
-        for word in listed
-    ]
-    spoken = "|".join(map(re.escape, filter(str.isascii, said)))
-    signs = "|".join([*(word for word in said if not word.isascii()), "[:=→»–—]", "[-=]>", "(?<=\\s)-"])
-    return _Data(
-        tuple((kind, tokens.CHECKS[check], re.compile(pattern)) for kind, check, pattern in shapes),
-        takes,
-        tuple((kind, re.compile(pattern)) for kind, pattern in candidates),
-        tuple(nouns),
-        re.compile(rf"(?i)(?:\b(?:{spoken})\b|{signs}):?[ \t]{{0,3}}[\"'“„«「『‘\[(<]{{0,2}}$"),
-        re.compile(rf"(?i)[\"'”’»]?[ \t]{{0,2}}(?:(?:{'|'.join(for_)}|{spoken}) [^\n.!?:=]{{1,48}})?$"),
-        re.compile(rf"(?i)\b(?:{spoken}|and|und|et|e|y) (?:[^\W\d_]{{1,4}} )?$"),
-        re.compile(rf"(?i)^[\"'”’»)\].]{{0,2}} (?:{'|'.join(names)}|–|-|=|:) (?:[^\s\d]{{1,12}} ){{0,3}}$"),
-        re.compile(rf"(?i)\b(?:(?:{'|'.join(digits)})[ ,-]{{1,2}}){{2,9}}(?:{'|'.join(digits)})\b"),
-        frozenset(other),
-        frozenset(prose),
-        tuple(described),
-    )
+    """Read when it is first needed."""
+    return _Data()
 
 
 def find_secrets(text: str) -> list[Finding]:

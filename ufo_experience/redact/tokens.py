@@ -69,13 +69,10 @@ def is_told(token: str) -> bool:
         return False
     lower, upper, digit = _classes(token)
     signs = any(c in _SIGNS for c in token) or ("_" in token and (upper or digit))
-    return (lower and (digit or signs)) or _is_joined(token)
-
-
-def _is_joined(token: str) -> bool:
     parts = [part for part in re.split("[-_.&+]", token) if part]
     joined = len(parts) > 2 or (len(parts) == 2 and ("_" in token or any(map(str.isdigit, parts))))
-    return joined or re.fullmatch(r"[^\W\d_]{3,}-?[A-ZÀ-Þ][a-zà-ÿ]{2,}", token) is not None
+    humped = re.fullmatch(r"[^\W\d_]{3,}-?[A-ZÀ-Þ][a-zà-ÿ]{2,}", token) is not None
+    return (lower and (digit or signs)) or joined or humped
 
 
 def is_strong(token: str) -> bool:

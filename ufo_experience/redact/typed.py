@@ -1,4 +1,4 @@
-"""Which text of a step was typed, and which of it goes into a field whose name means a secret or a login.
+"""Which text of a step was typed, what kind of thing it is, and which of it goes into a field of a secret or a login.
 
 Options that were chosen and keys that were pressed together (`ctrl+s`, `{ENTER}`, `["ctrl", "s"]`) are not typed.
 """
@@ -16,7 +16,7 @@ from ufo_experience import actions
 from ufo_experience.actions import FIELD_VALUES, does, is_press, plain, takes_text, typed_leaf
 from ufo_experience.redact.secrets import data
 from ufo_experience.redact.text import PLACEHOLDER
-from ufo_experience.request import on_forgetting
+from ufo_experience.request import Request, find_whole, on_forgetting
 from ufo_experience.schema import Step
 
 SECRET, TYPED, OTHER = "secret", "typed", "other"
@@ -49,6 +49,27 @@ _LOGIN = frozenset(
 )
 _SEPARATORS = re.compile(r"[\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+# "email", "email from task", "email from task slot 2", "email from request": in a new task of the same kind, the n-th
+# value is the one to type. "text from task word 7": what is no value by itself, or a part of one, as a login or a first
+# name. A summarizer may add what the value means: "email from task slot 2 (the recipient)".
+SLOT_TYPE = re.compile(
+    r"(?P<type>[\w ]+?)"
+    r"(?: from (?P<where>task|request)(?: slot (?P<slot>\d+)| words? (?P<first>\d+)(?: to (?P<last>\d+))?)?)?"
+    r"(?: \((?P<meaning>[^()]*)\))?"
+)
+FIXED = "= "  # begins the type of a slot whose value is known: two runs typed it, or a person says so
+_TYPES = (
+    ("email", re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")),
+    ("url", re.compile(r"(?:[a-z][a-z0-9+.-]*://|www\.)\S+", re.IGNORECASE)),
+    ("date", re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})")),
+    ("time", re.compile(r"\d{1,2}:\d{2}(?::\d{2})?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)),
+    ("number", re.compile(r"[-+]?[$€£]?\d[\d.,]*%?")),
+    ("phone", re.compile(r"\+?\(?\d[\d() ./-]{5,18}\d")),
+    ("formula", re.compile(r"=.+", re.DOTALL)),
+    ("path", re.compile(r"(?:[A-Za-z]:[\\/]|\\\\|~?/|\.{1,2}[\\/])[^\n]*|[^\s\\/]+(?:[\\/][^\s\\/]+)+")),
+    ("file", re.compile(r"[^\\/:*?\"<>|\n]{1,80}\.[A-Za-z][A-Za-z0-9]{1,4}")),
+)
 
 
 def words_of(name: str) -> list[str]:
@@ -84,11 +105,8 @@ def speaks_of_secrets(text: str) -> bool:
 def _names_one_of(words: list[str], *sections: str) -> bool:
     """True when a word of these sections of `secrets.txt` is among some words, or within them put together."""
     spaced, joined = f" {' '.join(words)} ", "".join(words)
-    return any(
-        word in joined if inside else f" {word} " in spaced
-        for word, section, inside, _ in data().nouns
-        if section in sections
-    )
+    nouns = ((word, inside) for word, section, inside, _ in data().nouns if section in sections)
+    return any(word in joined if inside else f" {word} " in spaced for word, inside in nouns)
 
 
 def join_single_keys(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -96,21 +114,21 @@ def join_single_keys(steps: Sequence[Step]) -> tuple[Step, ...]:
 
     No rule would see a password in its single letters. Clicked digits are joined where the run speaks of a code.
     """
-    said = any(speaks_of_secrets(f"{step.target_control.within} {step.observation[:200]}") for step in steps)
+    pads = any(speaks_of_secrets(f"{step.target_control.within} {step.observation[:200]}") for step in steps)
+
+    def run_of(step: Step) -> tuple[str, str, str | None] | None:
+        """What steps share that are typed as one text; None for a step that types no single character."""
+        control = step.target_control
+        if pads and does(step.action_type, "click") and re.fullmatch(r"\d(?: ?[A-Z]{3,4})?", control.name.strip()):
+            return _PAD
+        return (step.action_type, control.name, control.type) if step.ok and _single_key(step) is not None else None
+
     joined: list[Step] = []
-    for key, run in groupby(steps, key=lambda step: _run_of(step, pads=said)):
+    for key, run in groupby(steps, key=run_of):
         group = list(run)
         least = _SINGLE_KEYS if key and is_press(key[0]) else _SINGLE_KEYS + 1 if key == _PAD else 2
         joined += [_join(group)] if key is not None and len(group) >= least else group
     return tuple(joined)
-
-
-def _run_of(step: Step, *, pads: bool) -> tuple[str, str, str | None] | None:
-    """What steps share that are typed as one text; None for a step that types no single character."""
-    control = step.target_control
-    if pads and does(step.action_type, "click") and re.fullmatch(r"\d(?: ?[A-Z]{3,4})?", control.name.strip()):
-        return _PAD
-    return (step.action_type, control.name, control.type) if step.ok and _single_key(step) is not None else None
 
 
 def _single_key(step: Step) -> str | None:
@@ -220,10 +238,8 @@ def rewrite_parameters(step: Step, secret: bool, visit: Visit) -> dict[str, Json
             return value
         # `{P}{a}{s}` is `Pas`.
         plain_keys = _BRACED.sub(lambda run: _IN_BRACES.sub(lambda one: " " if one[1] else one[2], run[0]), value)
-        return "".join(
-            visit(piece, role) if is_text and piece.strip() and not is_placeholder(piece) else piece
-            for piece, is_text in _split(plain_keys)
-        )
+        pieces = ((piece, said and piece.strip() and not is_placeholder(piece)) for piece, said in _split(plain_keys))
+        return "".join(visit(piece, role) if said else piece for piece, said in pieces)
 
     return {visit(name, OTHER): rewrite(item, name, is_secret_name(name)) for name, item in step.parameters.items()}
 
@@ -231,3 +247,21 @@ def rewrite_parameters(step: Step, secret: bool, visit: Visit) -> dict[str, Json
 def is_placeholder(value: str) -> bool:
     """True when nothing but placeholders is left of a text."""
     return bool(value.strip()) and not PLACEHOLDER.sub("", value).strip()
+
+
+def slot_type(value: str) -> str:
+    """Say what kind of thing a typed value is: email, url, date, time, number, phone, formula, path, file or text."""
+    bare = value.strip()[:2048]
+    return next((name for name, pattern in _TYPES if pattern.fullmatch(bare)), "text")
+
+
+def describe(value: str, asked: Sequence[str]) -> str:
+    """The type of a typed value, and where it stands of what was asked: the task, and the request it is part of."""
+    kind = slot_type(value)
+    values = [one.text for one in Request.parse(PLACEHOLDER.sub("<secret>", asked[0])).values]
+    if value in values:
+        return f"{kind} from task slot {values.index(value) + 1}"
+    if (at := find_whole(value, asked[0])) >= 0:
+        first, words = len(asked[0][: at + 1].split()), len(value.split())  # "(Hugo" is one word
+        return f"{kind} from task " + (f"word {first}" if words == 1 else f"words {first} to {first + words - 1}")
+    return f"{kind} from request" if find_whole(value, asked[-1]) >= 0 else kind

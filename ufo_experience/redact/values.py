@@ -82,22 +82,15 @@ class Values:
         folded = "".join(char for char, _ in letters)
         place = 0
         while place <= len(folded) - _START:
-            found = next(
-                (
-                    one
-                    for one in self._by_start.get(folded[place : place + _START], ())
-                    if folded.startswith(one.folded, place)
-                    and not (not one.secret and (secrets_only or (label and one.plain)))
-                    and _stands(text, letters[place][1], letters[place + len(one.folded) - 1][1], one)
-                ),
-                None,
-            )
-            if found is None:
+            for one in self._by_start.get(folded[place : place + _START], ()):
+                hidden = one.secret or not (secrets_only or (label and one.plain))
+                places = [at for _, at in letters[place : place + len(one.folded)]]
+                if hidden and folded.startswith(one.folded, place) and _stands(text, places[0], places[-1], one):
+                    yield places[0], places[-1] + 1, one.placeholder
+                    place += len(one.folded)
+                    break
+            else:
                 place += 1
-                continue
-            last = place + len(found.folded) - 1
-            yield letters[place][1], letters[last][1] + 1, found.placeholder
-            place = last + 1
 
 
 def _folded(text: str) -> Iterator[tuple[str, int]]:

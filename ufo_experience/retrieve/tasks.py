@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from ufo_experience.controls import is_fixed, is_part_of_page, role_of
 from ufo_experience.ids import content_id
-from ufo_experience.redact.slot_types import SLOT_TYPE
+from ufo_experience.redact.typed import SLOT_TYPE
 from ufo_experience.request import Request, application_key, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus

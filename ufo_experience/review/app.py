@@ -25,7 +25,7 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.review.actions import Actions, Change, Jobs, difference, edited
 from ufo_experience.review.guard import Guard
 from ufo_experience.review.pages import Pages
-from ufo_experience.review.rows import RISKY, TRUST_WORDS, plain_name
+from ufo_experience.review.rows import plain_name
 
 HERE = Path(__file__).parent
 _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
@@ -44,7 +44,6 @@ def environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, finalize=visible
     )
-    made.globals |= {"trust_words": TRUST_WORDS, "risky": RISKY}
     made.filters["plain"] = plain_name
     made.filters["counted"] = lambda count, word: f"{count} {word}{'' if count == 1 else 's'}"
     made.filters["day"] = lambda moment: moment.strftime("%Y-%m-%d")

@@ -19,12 +19,6 @@ from ufo_experience.trust.labels import STRANGE
 from ufo_experience.trust.policy import TrustPolicy
 from ufo_experience.trust.risk import risks
 
-TRUST_WORDS = {
-    "quarantined": "set aside, or from elsewhere; shown to nobody",
-    "observed": "nobody has judged how it ended; shown to nobody",
-    "verified": "somebody has judged how it ended",
-    "approved": "signed off by a person",
-}
 # Why a record waits for a person: no agent is shown it, but for the last, which agents are shown with its warning.
 UNJUDGED = "nobody has said that it worked: no agent is shown it"
 IMPORTED = "it came from elsewhere: no agent is shown it"
@@ -103,7 +97,7 @@ _IS: dict[str, dict[str, Any]] = {
 }
 _KEYS = {  # of a search line, with what each takes
     "is": tuple(_IS),
-    "trust": tuple(TRUST_WORDS),
+    "trust": tuple(level.value for level in Trust),
     "sort": tuple(SORTS),
     "since": ("7",),
     "app": ("A NAME",),

@@ -9,6 +9,7 @@ import base64
 import threading
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from functools import partialmethod
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -176,17 +177,13 @@ class Blackboard:
                 parts.append({"type": "image_url", "image_url": {"url": url}})
         return parts
 
-    def questions_to_json(self) -> str:
-        return self.questions.to_json()
+    def _memory_to_json(self, name: str) -> str:
+        return self._memories[name].to_json()
 
-    def requests_to_json(self) -> str:
-        return self.requests.to_json()
-
-    def trajectories_to_json(self) -> str:
-        return self.trajectories.to_json()
-
-    def screenshots_to_json(self) -> str:
-        return self.screenshots.to_json()
+    questions_to_json = partialmethod(_memory_to_json, "questions")
+    requests_to_json = partialmethod(_memory_to_json, "requests")
+    trajectories_to_json = partialmethod(_memory_to_json, "trajectories")
+    screenshots_to_json = partialmethod(_memory_to_json, "screenshots")
 
     def blackboard_to_dict(self) -> dict[str, Any]:
         """Give all content in its JSON form: a list per memory and, if there are any, `key_values`."""

@@ -200,9 +200,9 @@ class ConsoleInteractor(Interactor):
     def first_request(self) -> str:
         """Ask until there is an answer; the end of input ends the session."""
         with suppress(EOFError):
-            while True:
-                if request := self._ask("What shall be done? ").strip():
-                    return request
+            while not (request := self._ask("What shall be done? ").strip()):
+                pass
+            return request
         return ""
 
     def show(self, text: str) -> None:

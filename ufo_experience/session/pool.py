@@ -68,7 +68,8 @@ class SessionPool:
         if max_parallel < 1:
             raise UsageError(f"at least one session at a time, not {max_parallel}")
         self.session_list = list(session_list)
-        self._max_parallel, self._status = max_parallel, status
+        self._max_parallel = max_parallel
+        self._note: Callable[[str, str], None] = status.set if status else lambda task, state: None
 
     def add_session(self, session: types.BaseSession) -> None:
         self.session_list.append(session)
@@ -82,29 +83,21 @@ class SessionPool:
 
     async def _run_one(self, session: types.BaseSession, slots: asyncio.Semaphore) -> SessionReport:
         async with slots:
-            if self._status is not None:
-                self._status.set(session.task, RUNNING)
+            self._note(session.task, RUNNING)
             done = await outcome_of(session.run())
             error = told(done) if isinstance(done, Exception) else None
             if error is None and session.is_error():
                 error = str(session.context.get(ContextNames.ERROR_MESSAGE) or "in error")
             if error is not None:
                 _log.error("session %s failed: %s", session.task, error)
-            if self._status is not None:
-                self._status.set(session.task, DONE if error is None else FAILED)
+            self._note(session.task, DONE if error is None else FAILED)
             return SessionReport(session.task, session.id, list(session.results), error)
 
 
+_ON_WINDOWS = (types.Session, types.OpenAIOperatorSession, types.ServiceSession, FollowerSession, FromFileSession)
 _SESSIONS: dict[tuple[str, str], Callable[..., types.BaseSession]] = {
-    ("windows", "normal"): types.Session,
-    ("windows", "normal_operator"): types.Session,
-    ("windows", "operator"): types.OpenAIOperatorSession,
-    ("windows", "service"): types.ServiceSession,
-    ("windows", "follower"): FollowerSession,
-    ("windows", "batch_normal"): FromFileSession,
-    ("linux", "normal"): types.LinuxSession,
-    ("linux", "normal_operator"): types.LinuxSession,
-    ("linux", "service"): types.LinuxServiceSession,
+    **{("windows", mode): kind for kind in _ON_WINDOWS for mode in kind.modes},
+    **{("linux", mode): kind for kind in (types.LinuxSession, types.LinuxServiceSession) for mode in kind.modes},
 }
 
 

@@ -108,11 +108,7 @@ def _full(experience: Experience) -> dict[str, Any]:
 
 
 def import_entries(
-    store: ExperienceStore,
-    entries: Iterable[Any],
-    *,
-    restore: bool = False,
-    keep_observations: KeepObservations = "short",
+    store: ExperienceStore, entries: Iterable[Any], *, restore: bool, keep_observations: KeepObservations
 ) -> ImportReport:
     """Add the records and lessons of an export that was read already; with `restore` they are taken as written.
 
@@ -217,7 +213,6 @@ def _placed(
     store: ExperienceStore, one: Experience, what: str, pending: Mapping[str, Experience], report: ImportReport
 ) -> Experience | None:
     """The record under an id that is free for its content; None where it is stored already."""
-
     known = pending.get(one.id) or (store.get(one.id) if one.id in store else None)
     if known is None:
         return one

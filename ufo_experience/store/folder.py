@@ -21,7 +21,6 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 from ufo_experience.errors import DataError, NotFoundError, RefusedError, StorageError
@@ -35,7 +34,7 @@ from ufo_experience.store.location import check_writable, quoted
 from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import View
-from ufo_experience.store.watch import CORRUPT, EVENTS, RECORDS, REMOVED, Read, Watch, examine, mend, status_of
+from ufo_experience.store.watch import CORRUPT, EVENTS, RECORDS, REMOVED, Read, Watch, examine, status_of
 
 STORE_FILE, SECRET = "store.json", ".key"
 VERSION = 2
@@ -196,9 +195,8 @@ class FolderStore(ExperienceStore):
         wanted = list(ids)
         with self._writing():
             rows = {row[0]: row for row in self._rows(wanted, removed=True)}
-            for id in wanted:
-                if id not in rows:
-                    raise NotFoundError(f"no removed record {id!r}", file=self.location)
+            if missing := set(wanted) - rows.keys():
+                raise NotFoundError(f"no removed record {min(missing)!r}", file=self.location)
             for row in rows.values():
                 if row[1].startswith(REMOVED):
                     self._move(row[1], self._free_place(self._load(row)))
@@ -227,10 +225,10 @@ class FolderStore(ExperienceStore):
     def verify(self, *, repair: bool = False) -> StoreReport:
         if not repair:
             return examine(self.root, self._watch)
-        with self._writing():
-            repaired = mend(self.root, self._watch, examine(self.root, self._watch))
+        with self._writing(), files.storage_errors(self.root):
+            report = examine(self.root, self._watch, repair=True)
             self._watch.refresh(everything=True)
-        return replace(examine(self.root, self._watch), repaired=repaired)
+        return report
 
     def close(self) -> None:
         self.catalog.close()

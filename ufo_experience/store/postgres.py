@@ -31,15 +31,7 @@ import psycopg
 from platformdirs import user_cache_path
 from psycopg import conninfo, errors
 
-from ufo_experience.errors import (
-    DataError,
-    ExperienceError,
-    LockedError,
-    NotFoundError,
-    ServiceError,
-    StorageError,
-    UsageError,
-)
+from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, StorageError, UsageError
 from ufo_experience.ids import is_id, new_id
 from ufo_experience.schema import Experience, Problem, Trust, Usage, validate
 from ufo_experience.store.base import Event, ExperienceStore, Row, Status, StoreReport, event
@@ -190,8 +182,8 @@ class PostgresStore(ExperienceStore):
         wanted = list(ids)
         with self.database.transaction() as connection:
             rows = self._locked(connection, wanted, "removed")
-            for id in sorted(set(wanted) - {row[0] for row in rows}):
-                raise NotFoundError(f"no removed record {id!r}", file=self.location)
+            if missing := set(wanted) - {row[0] for row in rows}:
+                raise NotFoundError(f"no removed record {min(missing)!r}", file=self.location)
             connection.execute(_RESTORE, (wanted,))
             self._commit(connection, [event("restored", row[0]) for row in rows])
         return [self._load(row) for row in rows]
@@ -346,12 +338,11 @@ SELECT set_config('jit', 'off', false), set_config('lock_timeout', %s, false), s
 """
 
 # the first that fits names the error; what is in none of them is the server's refusal of a statement
-_MEANING: tuple[tuple[tuple[type[psycopg.Error], ...], type[ExperienceError]], ...] = (
-    ((errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure), LockedError),
-    ((errors.DiskFull, errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege), StorageError),
-    ((psycopg.OperationalError, psycopg.InterfaceError), ServiceError),
-    ((psycopg.Error,), StorageError),
-)
+_MEANING: dict[type[Exception], tuple[type[psycopg.Error], ...]] = {
+    LockedError: (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure),
+    StorageError: (errors.DiskFull, errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege),
+    ServiceError: (psycopg.OperationalError, psycopg.InterfaceError),
+}
 
 
 class Database:
@@ -438,7 +429,7 @@ class Database:
             if secret := str(self._parts.get("password") or ""):
                 text = text.replace(secret, "***")
             text = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
-            ours = next(ours for foreign, ours in _MEANING if isinstance(error, foreign))
+            ours = next((ours for ours, foreign in _MEANING.items() if isinstance(error, foreign)), StorageError)
             raise ours(f"{self.label}: {text}") from error
 
 

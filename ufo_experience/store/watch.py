@@ -241,12 +241,33 @@ def _gone(db: sqlite3.Connection, paths: Iterable[str], change: int, but: str = 
 # ---- every byte ----
 
 
-def examine(root: Path, watch: Watch) -> StoreReport:
-    """Read every record and every event."""
-    seen: dict[str, Path] = {}
-    found = [_problem(path, root / RECORDS, watch, seen) for path in _entries(root / RECORDS)]
-    events = [problem for _, problem in watch.events_in(watch.event_lines()) if isinstance(problem, Problem)]
-    return StoreReport(found.count(None), [*filter(None, found), *events])
+def examine(root: Path, watch: Watch, *, repair: bool = False) -> StoreReport:
+    """Read every record and every event; with `repair`, under the lock, set aside what cannot be used."""
+    report, seen = StoreReport(), dict[str, Path]()
+    for path in _entries(root / RECORDS):
+        if path.name.endswith(files.TEMP):
+            if repair and time.time() - path.lstat().st_mtime > _OLD_S:
+                path.unlink()
+            continue
+        problem = _problem(path, root / RECORDS, watch, seen)
+        if problem is None:
+            report.records += 1
+        elif repair and problem.code not in LEFT_ALONE:
+            aside = _explained(root, path.name, f"{path}\n{problem.code}: {problem.message}")
+            files.patiently(os.replace, path, aside)
+            report.repaired.append(problem)
+        else:
+            report.corrupt.append(problem)
+    data = watch.event_lines()
+    bad = {number: problem for number, problem in watch.events_in(data) if isinstance(problem, Problem)}
+    (report.repaired if repair else report.corrupt).extend(bad.values())
+    if repair and bad:
+        lines = dict(enumerate(data.split(b"\n"), 1))
+        aside = _explained(root, EVENTS, "\n".join(f"line {number}: {one.message}" for number, one in bad.items()))
+        files.replace_file(aside, b"\n".join(lines[number] for number in bad))
+        kept = (line for number, line in lines.items() if number not in bad and line.strip())
+        files.replace_file(root / EVENTS, b"".join(line + b"\n" for line in kept))
+    return report
 
 
 def _problem(path: Path, records: Path, watch: Watch, seen: dict[str, Path]) -> Problem | None:
@@ -268,34 +289,11 @@ def _problem(path: Path, records: Path, watch: Watch, seen: dict[str, Path]) -> 
     return None
 
 
-def mend(root: Path, watch: Watch, report: StoreReport) -> list[Problem]:
-    """Set aside what a report names, the reason beside it; returns what it was. The caller holds the lock."""
-    mended = [problem for problem in report.corrupt if problem.code not in LEFT_ALONE]
-    if bad := {problem.line: problem for problem in mended if problem.line is not None}:
-        lines = dict(enumerate(watch.event_lines().split(b"\n"), 1))
-        reason = "\n".join(f"line {number}: {problem.message}" for number, problem in bad.items())
-        files.replace_file(_explained(root, EVENTS, reason), b"\n".join(lines[number] for number in lines.keys() & bad))
-        kept = (line for number, line in lines.items() if number not in bad and line.strip())
-        files.replace_file(root / EVENTS, b"".join(line + b"\n" for line in kept))
-    for path, problem in ((Path(one.file), one) for one in mended if one.line is None):
-        with files.storage_errors(path):
-            if os.path.lexists(path):
-                files.patiently(
-                    os.replace, path, _explained(root, path.name, f"{path}\n{problem.code}: {problem.message}")
-                )
-    for path in _entries(root / RECORDS, temporary=True):
-        with files.storage_errors(path):
-            if time.time() - path.lstat().st_mtime > _OLD_S:
-                path.unlink()
-    return mended
-
-
-def _entries(folder: Path, *, temporary: bool = False) -> Iterator[Path]:
-    """What lies in the folders of the records; with `temporary` the unfinished files of a writer that died."""
+def _entries(folder: Path) -> Iterator[Path]:
+    """What lies in the folders of the records."""
     with files.storage_errors(folder):
         for place in sorted(folder.iterdir()) if folder.is_dir() else ():
-            inside = sorted(place.iterdir()) if place.is_dir() and not place.is_symlink() else [place]
-            yield from (path for path in inside if path.name.endswith(files.TEMP) == temporary)
+            yield from sorted(place.iterdir()) if place.is_dir() and not place.is_symlink() else [place]
 
 
 def _explained(root: Path, name: str, reason: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
@@ -21,6 +21,7 @@ _PATH_STEPS = 10
 # Arguments that say where on one screen a control stood; `ref` and its like are the marks of one look at a page.
 _PLACES = frozenset("x y coordinate coordinates position point index element_index".split())
 _MARKS = frozenset("ref element_ref target bid".split())
+_ENVIRONMENTS = {".exe": "windows", "linux": "linux", "mobile": "android", "android": "android", "http": "web"}
 _MARK = re.compile(r"[a-z]{0,2}\d{1,6}")
 
 
@@ -79,16 +80,13 @@ def experience_id(trajectory: Trajectory) -> str:
     return content_id([trajectory.session, trajectory.request, trajectory.subtask, steps, trajectory.outcome.success])
 
 
-def _numbered(steps: Sequence[Step]) -> tuple[Step, ...]:
+def _numbered(steps: Sequence[Step]) -> Iterator[Step]:
     """The steps, numbered from 1; what one says of another's number goes along."""
-    old = [step.step_number for step in steps]
-    numbered = []
     for number, step in enumerate(steps, start=1):
         seen = step.seen
         if seen:
-            seen = seen.model_copy(update={"after": sum(one <= seen.after for one in old)})
-        numbered.append(step.model_copy(update={"step_number": number, "seen": seen}))
-    return tuple(numbered)
+            seen = seen.model_copy(update={"after": sum(one.step_number <= seen.after for one in steps)})
+        yield step.model_copy(update={"step_number": number, "seen": seen})
 
 
 def build_experience(trajectory: Trajectory, summary: Summary) -> Experience:
@@ -98,36 +96,41 @@ def build_experience(trajectory: Trajectory, summary: Summary) -> Experience:
     against the schema once more. A success that does not say what was asked, what was done or to what stays
     `observed`, whoever judged it.
     """
-    steps = _numbered(tuple(map(_portable, summary.steps)))
-    application = _main_application(trajectory, steps)
+    steps = tuple(map(_portable, _numbered(summary.steps)))
+    # where most of the steps happened; the first one among equals
+    counts = Counter(step.application for step in steps if step.application) or Counter(trajectory.applications[:1])
+    application = counts.most_common(1)[0][0] if counts else None
+    way = [f"{step.action_type}({step.target_control.name})" for step in steps[:_PATH_STEPS]]
     action = schema.Action(
-        strategy=_path(steps),
-        skill=application or trajectory.agent or "",
-        steps=steps,
-        plan=trajectory.plan,
-        tips=_lines(summary.tips),
-        cut=_cut(trajectory, summary),
-    )
+        strategy=clip(" > ".join([*way, "…"] if len(steps) > _PATH_STEPS else way)),
+        skill=application or trajectory.agent or "", steps=steps,
+        plan=trajectory.plan, tips=_lines(summary.tips), cut=tuple(_cut(trajectory, summary)),
+    )  # fmt: skip
+    names = " ".join([*trajectory.applications, trajectory.agent or ""]).casefold()
+    scope = "whole request" if trajectory.subtask is None else "sub-task"
     state = schema.State(
-        task=clip(summary.intent),
-        request=trajectory.task,
-        wordings=summary.wordings,
-        application=application,
-        env=trajectory.env or _guess_env(trajectory),
-        tags=_tags(trajectory),
-    )
+        task=clip(summary.intent), request=trajectory.task, wordings=summary.wordings, application=application,
+        env=trajectory.env or next((env for clue, env in _ENVIRONMENTS.items() if clue in names), None),
+        tags=tuple(dict.fromkeys([scope, *trajectory.applications]))[: schema.MAX_TAGS],
+    )  # fmt: skip
     reason = summary.failure_reason or trajectory.outcome.failure_reason
     outcome = trajectory.outcome.model_copy(update={"failure_reason": clip(reason) if reason else None})
     slots = _slots(trajectory, summary, (state, action, outcome))
+    # somebody other than the agent judged a whole run
+    trust = Trust.VERIFIED if trajectory.outcome.is_judged and trajectory.complete else Trust.OBSERVED
+    stumbled = any(not step.ok for step in trajectory.steps)
+    # how much a run has to teach, before anyone used it
+    salience = 0.5 + 0.2 * (trust is Trust.VERIFIED) + 0.1 * stumbled - 0.2 * (not trajectory.complete)
+    times = [trajectory.started_at, *(step.timestamp for step in trajectory.steps), datetime.now(timezone.utc)]
     values = {
         "id": experience_id(trajectory),
         "state": state,
         "action": action,
         "outcome": outcome,
-        "salience": _salience(trajectory),
+        "salience": round(salience, 2),
         "episode_id": trajectory.session or None,
-        "created_at": _when(trajectory),
-        "trust": _trust(trajectory),
+        "created_at": next(filter(None, times)),
+        "trust": trust,
         "provenance": _provenance(trajectory, summary),
         "slots": slots,
         "digests": {slot: value for slot, value in trajectory.digests.items() if slot in slots},
@@ -139,61 +142,14 @@ def build_experience(trajectory: Trajectory, summary: Summary) -> Experience:
     return experience.model_copy(update={"trust": Trust.OBSERVED}) if incomplete else experience
 
 
-def _cut(trajectory: Trajectory, summary: Summary) -> tuple[schema.Cut, ...]:
+def _cut(trajectory: Trajectory, summary: Summary) -> Iterator[schema.Cut]:
     """What was left out and why, each with the number of the step of the way it came after."""
     kept = [step.step_number for step in summary.steps]
-    return tuple(
-        schema.Cut(
-            after=sum(number < step.step_number for number in kept),
-            action=step.action_type,
-            control=step.target_control.name,
-            why=summary.detours.get(step.step_number, "not needed"),
-        )
-        for step in trajectory.steps
-        if step.step_number not in kept
-    )
-
-
-def _trust(trajectory: Trajectory) -> Trust:
-    """`verified` when someone other than the agent judged a whole run, else `observed`."""
-    judged = trajectory.outcome.is_judged
-    return Trust.VERIFIED if judged and trajectory.complete else Trust.OBSERVED
-
-
-def _salience(trajectory: Trajectory) -> float:
-    """How much a run has to teach, before anyone used it: more if it was judged, or had errors to learn from."""
-    judged = _trust(trajectory) is Trust.VERIFIED
-    stumbled = any(not step.ok for step in trajectory.steps)
-    return round(0.5 + 0.2 * judged + 0.1 * stumbled - 0.2 * (not trajectory.complete), 2)
-
-
-def _main_application(trajectory: Trajectory, steps: tuple[Step, ...]) -> str | None:
-    """Where most of the steps happened; the first one among equals."""
-    counts = Counter(step.application for step in steps if step.application) or Counter(trajectory.applications[:1])
-    return counts.most_common(1)[0][0] if counts else None
-
-
-def _path(steps: tuple[Step, ...]) -> str:
-    """The way taken, short enough to compare: `click_input(File) > set_edit_text(Name)`."""
-    shown = [f"{s.action_type}({s.target_control.name})" for s in steps[:_PATH_STEPS]]
-    return clip(" > ".join([*shown, "…"] if len(steps) > _PATH_STEPS else shown))
-
-
-def _guess_env(trajectory: Trajectory) -> str | None:
-    names = " ".join([*trajectory.applications, trajectory.agent or ""]).casefold()
-    clues = {".exe": "windows", "linux": "linux", "mobile": "android", "android": "android", "http": "web"}
-    return next((env for clue, env in clues.items() if clue in names), None)
-
-
-def _tags(trajectory: Trajectory) -> tuple[str, ...]:
-    scope = "whole request" if trajectory.subtask is None else "sub-task"
-    return tuple(dict.fromkeys([scope, *trajectory.applications]))[: schema.MAX_TAGS]
-
-
-def _when(trajectory: Trajectory) -> datetime:
-    """When the run took place, as far as the log says; else now."""
-    times = [step.timestamp for step in trajectory.steps if step.timestamp]
-    return trajectory.started_at or (times[0] if times else datetime.now(timezone.utc))
+    for step in trajectory.steps:
+        if step.step_number not in kept:
+            after = sum(number < step.step_number for number in kept)
+            why = summary.detours.get(step.step_number, "not needed")
+            yield schema.Cut(after=after, action=step.action_type, control=step.target_control.name, why=why)
 
 
 def _provenance(trajectory: Trajectory, summary: Summary) -> schema.Provenance:
@@ -207,13 +163,9 @@ def _provenance(trajectory: Trajectory, summary: Summary) -> schema.Provenance:
     return schema.Provenance(
         source=source_of(trajectory) or "",
         content_hash=content_hash(trajectory.model_dump(mode="json", exclude={"source_files", "problems"})),
-        format=trajectory.format,
-        agent=trajectory.agent,
-        origin="log",
-        session=trajectory.session,
-        summarizer=summary.by,
-        notes=_lines([*(flag for flag, is_set in flags.items() if is_set), *summary.notes]),
-    )
+        format=trajectory.format, agent=trajectory.agent, origin="log", session=trajectory.session,
+        summarizer=summary.by, notes=_lines([*(flag for flag, is_set in flags.items() if is_set), *summary.notes]),
+    )  # fmt: skip
 
 
 def source_of(trajectory: Trajectory) -> str | None:

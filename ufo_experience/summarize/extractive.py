@@ -21,49 +21,37 @@ class ExtractiveSummarizer(Summarizer):
     name = "extractive"
 
     def summary(self, trajectory: Trajectory) -> Summary:
-        return extract(trajectory)
-
-
-def extract(trajectory: Trajectory) -> Summary:
-    """What a redacted trajectory says by itself. Raises as `Summarizer.summarize`."""
-    failed = trajectory.outcome.success is False
-    found = trajectory.detours
-    detours = {} if failed else find_detours(trajectory) if found is None else found
-    worked = tuple(step for step in trajectory.steps if step.ok and has_effect(step))
-    way = tuple(step for step in worked if step.step_number not in detours) or worked
-    steps = tried_steps(trajectory.steps) if failed else way
-    if not steps and not failed:
-        why = "the log names no executed action that worked" if trajectory.steps else "the log holds no step"
-        raise DataError(f"nothing to learn: {why}", file=source_of(trajectory), code="E_EMPTY")
-    reason = _failure_reason(trajectory) if failed else None
-    dropped = len(trajectory.steps) - len(steps)
-    return Summary(
-        by=ExtractiveSummarizer.name,
-        intent=Request.parse(trajectory.task).template.strip() or "unnamed task",
-        steps=steps,
-        tips=(*trajectory.tips, *_tips(trajectory.steps, reason)),
-        preconditions=tuple(_preconditions(trajectory, steps)),
-        avoid_when=(reason,) if reason else tuple(_missing_controls(trajectory.steps)),
-        failure_reason=reason,
-        notes=(f"steps:dropped:{dropped}",) if dropped else (),
-        detours=detours,
-    )
-
-
-def _failure_reason(trajectory: Trajectory) -> str:
-    """The judge's words, else the last error, else that there are none."""
-    errors = [step.error for step in trajectory.steps if step.error and not is_skipped(step)]
-    return trajectory.outcome.failure_reason or (errors[-1] if errors else _UNKNOWN_REASON)
+        """What a redacted trajectory says by itself."""
+        failed = trajectory.outcome.success is False
+        found = trajectory.detours
+        detours = {} if failed else find_detours(trajectory) if found is None else found
+        worked = tuple(step for step in trajectory.steps if step.ok and has_effect(step))
+        way = tuple(step for step in worked if step.step_number not in detours) or worked
+        steps = tried_steps(trajectory.steps) if failed else way
+        if not steps and not failed:
+            why = "the log names no executed action that worked" if trajectory.steps else "the log holds no step"
+            raise DataError(f"nothing to learn: {why}", file=source_of(trajectory), code="E_EMPTY")
+        # the judge's words, else the last error
+        errors = [step.error for step in trajectory.steps if step.error and not is_skipped(step)]
+        reason = (trajectory.outcome.failure_reason or [_UNKNOWN_REASON, *errors][-1]) if failed else None
+        dropped = len(trajectory.steps) - len(steps)
+        return Summary(
+            by=self.name, intent=Request.parse(trajectory.task).template.strip() or "unnamed task",
+            steps=steps, tips=(*trajectory.tips, *_tips(trajectory.steps, reason)),
+            preconditions=tuple(_preconditions(trajectory, steps)),
+            avoid_when=(reason,) if reason else tuple(_missing_controls(trajectory.steps)),
+            failure_reason=reason, notes=(f"steps:dropped:{dropped}",) if dropped else (), detours=detours,
+        )  # fmt: skip
 
 
 def _tips(steps: Sequence[Step], reason: str | None) -> list[str]:
     """Of a failed run what to avoid; of another what worked where something had failed."""
     tried = [step for step in steps if has_effect(step) and not is_skipped(step)]
+    tips = [f"Avoid {_described(step)}: {_short(step.error)}" for step in tried if step.error]
     if reason is None:
-        tips = [*_recoveries(tried)]
-    else:
-        avoid = [f"Avoid {_described(step)}: {_short(step.error)}" for step in tried if step.error]
-        tips = avoid or [f"Avoid this way: {_short(reason)}"]
+        tips = list(_recoveries(tried))
+    elif not tips:
+        tips = [f"Avoid this way: {_short(reason)}"]
     return list(dict.fromkeys(tips))[:_MOST_TIPS]
 
 

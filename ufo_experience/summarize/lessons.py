@@ -1,8 +1,5 @@
 """Lessons: what a model sees in the successes and failures of an application; at most five sentences, shown as tips.
 
-    for lesson in memory.learn_lessons("Mail"):
-        print(lesson.id, lesson.text, lesson.ids)
-
 The model only words them. A lesson is kept (`store.lessons`) if the records it names bear it out; it holds no value,
 no address and no command.
 """
@@ -21,7 +18,7 @@ from ufo_experience.redact import redact_text
 from ufo_experience.request import Request, application_key, find_whole, words
 from ufo_experience.schema import Control, Experience, Step
 from ufo_experience.store.lessons import MOST, PREFIX, Lesson, Lessons
-from ufo_experience.summarize.log_prompt import Answer, wording
+from ufo_experience.summarize.model import Answer, wording
 from ufo_experience.trust.labels import readable, strange_in
 from ufo_experience.trust.risk import asks_first
 
@@ -44,11 +41,7 @@ class _Reply(Answer):
 
 
 def model_of(settings: Settings) -> str:
-    """The chat model that somebody configured for this store; a key alone configures none.
-
-    Raises:
-        UsageError: there is none.
-    """
+    """The chat model that somebody configured for this store, else `UsageError`; a key alone configures none."""
     from ufo_experience.service import DEFAULT_CHAT
 
     for spec in (settings.summarizer, settings.judge):
@@ -70,7 +63,9 @@ def learn(runs: Iterable[Experience], lessons: Lessons, service: Service, model:
     for group in groups.values():
         asked = _contrasted(group)
         if asked:
-            said = service.ask(_question(asked), _Reply, model=model, job=True)
+            told = json.dumps({"runs": [_told(n, one) for n, one in enumerate(asked, 1)]}, ensure_ascii=False)
+            question = [{"role": "system", "content": wording("lessons")["system"]}, {"role": "user", "content": told}]
+            said = service.ask(question, _Reply, model=model, job=True)
             found = [_checked(one, asked, model) for one in said.lessons]
             new = {one.id: one for one in found if one is not None}
             known += lessons.take(asked[0].state.application or "", [*new.values()][:MOST])
@@ -90,30 +85,22 @@ def _task_of(one: Experience) -> str:
     return Request.parse(one.state.request or one.state.task, one.state.application).masked
 
 
-def _question(runs: Sequence[Experience]) -> list[dict[str, str]]:
-    told = json.dumps({"runs": [_told(n, one) for n, one in enumerate(runs, 1)]}, ensure_ascii=False)
-    return [{"role": "system", "content": wording("lessons")["system"]}, {"role": "user", "content": told}]
-
-
 def _told(number: int, one: Experience) -> dict[str, Any]:
     """A run as a model sees it: no values, no names of items, and no text of the log that is not plain."""
-    reason = one.outcome.failure_reason or ""
+    reason, steps = one.outcome.failure_reason or "", []
+    for step in one.action.steps[:_STEPS]:  # `click "Save" (failed)`; a control whose name is not shown by its type
+        control = step.target_control
+        shown = control.name and readable(control)
+        name = json.dumps(control.name, ensure_ascii=False) if shown else control.type
+        steps.append(" ".join(filter(None, (step.action_type, name, "" if step.ok else "(failed)"))))
     said = {
         "number": number,
         "task": redact_text(Request.parse(one.state.task).template),
         "outcome": "failed" if one.is_negative else "worked",
         "reason": redact_text(reason) if reason and strange_in(reason) is None else None,
-        "steps": list(map(_line, one.action.steps[:_STEPS])),
+        "steps": steps,
     }
     return {name: value for name, value in said.items() if value}
-
-
-def _line(step: Step) -> str:
-    """`click "Save" (failed)`; a control whose name is not shown by its type."""
-    control = step.target_control
-    shown = control.name and readable(control)
-    name = json.dumps(control.name, ensure_ascii=False) if shown else control.type
-    return " ".join(filter(None, (step.action_type, name, "" if step.ok else "(failed)")))
 
 
 def _checked(said: _Said, runs: Sequence[Experience], model: str) -> Lesson | None:
@@ -124,17 +111,15 @@ def _checked(said: _Said, runs: Sequence[Experience], model: str) -> Lesson | No
     names = {name for one in shown for name in _names(one)}
     if not text or len(text) > _LONGEST or _TWO_SENTENCES.search(text) or not any(one.is_negative for one in shown):
         return None
-    if strange_in(text) or redact_text(text) != text or _values(text, names) or _asks_more(text, names):
+    values = (value.text.casefold().strip("\"'“”") for value in Request.parse(text).values)
+    in_a_name = all(any(find_whole(value, name) >= 0 for name in names) for value in values)
+    if strange_in(text) or redact_text(text) != text or not in_a_name or _asks_more(text, names):
         return None
     application, ids = shown[0].state.application or "", tuple(sorted(one.id for one in shown))
     return Lesson(
         id=PREFIX + content_id([application_key(application), text.casefold()])[:8],
-        application=application,
-        text=text,
-        ids=ids,
-        model=model,
-        created_at=datetime.now(timezone.utc),
-    )
+        application=application, text=text, ids=ids, model=model, created_at=datetime.now(timezone.utc),
+    )  # fmt: skip
 
 
 def _names(one: Experience) -> set[str]:
@@ -149,12 +134,6 @@ def _bears_out(one: Experience, text: str) -> bool:
     said = {word for word in words(text) if len(word) > 3 or not word.isascii()}
     own = set(words(one.state.task)).union(*(words(name) for name in names))
     return any(find_whole(name, low) >= 0 for name in names) or len(said & own) > 1
-
-
-def _values(text: str, names: Collection[str]) -> list[str]:
-    """Values in a lesson that are no control's name, nor a part of one."""
-    found = [value.text.casefold().strip("\"'“”") for value in Request.parse(text).values]
-    return [value for value in found if not any(find_whole(value, name) >= 0 for name in names)]
 
 
 def _asks_more(text: str, names: Collection[str]) -> bool:

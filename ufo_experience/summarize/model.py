@@ -1,33 +1,47 @@
 """The summarizer that asks a model for the wording. Steps stay those of the log; a faulty answer is not used.
 
+The model gets wording (`prompts/*.yaml`) and the log of the run as data between markers, and answers a strict schema.
 Whatever goes wrong with one item (refusal, content filter, invalid or cut answer, a control that is not in the log,
-the service itself), its extractive summary is used instead and `provenance.notes` says
-`summary:extractive:<reason>`.
+the service itself), its extractive summary is used and `provenance.notes` says `summary:extractive:<reason>`.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
 
 from ufo_experience.costs import Spending
 from ufo_experience.errors import ServiceError
 from ufo_experience.redact import redact_text
-from ufo_experience.request import Request, find_whole, words
+from ufo_experience.request import Request, estimate_tokens, find_whole, words
 from ufo_experience.schema import MAX_NAME, MAX_WORDINGS, Step, Trajectory, clip
 from ufo_experience.service import DEFAULT_CHAT, Service
 from ufo_experience.summarize.base import Summarizer, Summary
 from ufo_experience.summarize.detours import has_effect, is_skipped
-from ufo_experience.summarize.extractive import extract
-from ufo_experience.summarize.log_prompt import Answer, render_log, wording
+from ufo_experience.summarize.extractive import ExtractiveSummarizer
 
+INPUT_TOKENS = 24_000
+OUTPUT_TOKENS = (2_000, 8_000)  # the second is for an answer that was cut off
 _MOST_SENTENCES = 5
 _SENTENCE_LENGTH = 300
 _MEANING_LENGTH = 60
 _LEAST_VALUE = 4
+_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+_RESULT_LENGTH = 200
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^“”]+)”|`([^`]+)`|(?<!\w)'([^']+)'(?!\w)")
+
+
+class Answer(BaseModel):
+    """What a model may answer: these fields, of these types, and no others."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
 
 class Sentence(Answer):
@@ -61,12 +75,80 @@ class UnusableReply(Exception):  # noqa: N818 (never leaves the summarizer)
     """The answer does not keep to the log; the argument is a word for the record's notes."""
 
 
-def _checked(reply: Reply, trajectory: Trajectory, own: Summary) -> Summary:
-    """The words of an answer on the steps of the log; `own` is what the log says by itself.
+def wording(name: str) -> dict[str, str]:
+    """The texts of `prompts/<name>.yaml`: in a wheel the folder is inside the package, in a checkout beside it."""
+    import yaml
 
-    Raises:
-        UnusableReply: a step that is not in the log, a control that is not, no steps left, or no intent.
+    package = Path(__file__).resolve().parents[1]
+    files = [folder / "prompts" / f"{name}.yaml" for folder in (package, package.parent)]
+    texts: dict[str, str] = yaml.safe_load(next(file for file in files if file.is_file()).read_text("utf-8"))
+    return texts
+
+
+def render_log(trajectory: Trajectory, nonce: str, budget: int) -> tuple[str, str | None]:
+    """The log between two markers with `nonce`, and what was left out to keep to `budget` tokens.
+
+    Observations go first, then results and plan, then steps in the middle (the numbers of the others stay). Texts pass
+    redaction once more. `<`, `>` and `&` are escaped, so that nothing in a log can write a marker.
     """
+    steps = [_step(number, step) for number, step in enumerate(trajectory.steps, 1)]
+    plan = list(trajectory.plan)
+    text = _frame(trajectory, steps, plan, nonce)
+    cut = None
+    for part, lines in (("observation", plan), ("result", [])):
+        if estimate_tokens(text) > budget:
+            steps = [{name: value for name, value in step.items() if name != part} for step in steps]
+            text, cut = _frame(trajectory, steps, lines, nonce), f"{part}s"
+    while len(steps) > 2 and estimate_tokens(text) > budget:
+        keep = max(2, len(steps) * 3 // 4)
+        steps = steps[: keep // 2] + steps[len(steps) - (keep - keep // 2) :]
+        text, cut = _frame(trajectory, steps, [], nonce), "steps"
+    return text, cut
+
+
+def _frame(trajectory: Trajectory, steps: list[dict[str, Any]], plan: list[str], nonce: str) -> str:
+    said = {
+        "request": trajectory.request,
+        "sub_task": trajectory.subtask,
+        "applications": trajectory.applications,
+        "success": trajectory.outcome.success,
+        "failure_reason": trajectory.outcome.failure_reason,
+        "placeholders": trajectory.slots,
+        "plan": plan,
+    }
+    body = json.dumps({**_clean(said), "steps": steps}, ensure_ascii=False).translate(_ESCAPES)
+    return f"<<<log {nonce}>>>\n{body}\n<<<end-log {nonce}>>>"
+
+
+def _step(number: int, step: Step) -> dict[str, Any]:
+    """One step, without what is empty."""
+    said = {
+        "number": number,
+        "observation": step.observation,
+        "action": step.action_type,
+        "control": step.target_control.name,
+        "control_type": step.target_control.type,
+        "parameters": step.parameters,
+        "result": step.result[:_RESULT_LENGTH],
+        "error": step.error,
+        "application": step.application,
+    }
+    return {key: _clean(value) for key, value in said.items() if value not in (None, "", {})}
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, dict):
+        return {_clean(name): _clean(item) for name, item in value.items()}
+    return [_clean(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+# ---- the answer ----
+
+
+def _checked(reply: Reply, trajectory: Trajectory, own: Summary) -> Summary:
+    """The words of an answer on the steps of the log; `own` is what the log says by itself. Raises `UnusableReply`."""
     chosen = _kept_steps(reply.steps, trajectory)
     steps = tuple(step for step in chosen if step.step_number not in own.detours) or chosen
     _check_controls(reply, trajectory)
@@ -77,7 +159,10 @@ def _checked(reply: Reply, trajectory: Trajectory, own: Summary) -> Summary:
     worded, told = _wordings(reply.wordings, trajectory), _sentences(reply.tips)
     tips = tuple(one for one in told if known & set(words(one)))
     # whoever words another task words others for it, too
-    wordings = tuple(one for one in worded if agrees and (known & set(words(one)) or _holds(one, request)))
+    values = [value.text.casefold() for value in request.values]
+    ours = (one for one in worded if known & set(words(one)) or any(find_whole(v, one.casefold()) >= 0 for v in values))
+    wordings = tuple(ours) if agrees else ()
+    meanings = ((one.slot.strip("{}"), re.sub(r"[()]", "", _sentence(one.meaning))) for one in reply.slots)
     dropped = len(trajectory.steps) - len(steps)
     notes = {
         f"steps:dropped:{dropped}": dropped,
@@ -87,16 +172,12 @@ def _checked(reply: Reply, trajectory: Trajectory, own: Summary) -> Summary:
     }
     return replace(
         own,
-        intent=intent if agrees else own.intent,
-        wordings=wordings,
-        steps=steps,
-        tips=tips,
-        preconditions=_sentences(reply.preconditions),
-        avoid_when=_sentences(reply.avoid_when),
+        intent=intent if agrees else own.intent, wordings=wordings, steps=steps, tips=tips,
+        preconditions=_sentences(reply.preconditions), avoid_when=_sentences(reply.avoid_when),
         failure_reason=own.failure_reason and (_sentence(reply.failure_reason or "") or own.failure_reason),
-        meanings=_meanings(reply.slots),
+        meanings=tuple((slot, one) for slot, one in meanings if one and len(one) <= _MEANING_LENGTH),
         notes=tuple(note for note, holds in notes.items() if holds),
-    )
+    )  # fmt: skip
 
 
 def _kept_steps(numbers: list[int], trajectory: Trajectory) -> tuple[Step, ...]:
@@ -130,11 +211,6 @@ def _stems(request: Request) -> frozenset[str]:
     return frozenset(word for word, kind in pairs if not kind and (len(word) > 2 or not word.isascii()))
 
 
-def _holds(wording: str, request: Request) -> bool:
-    """True when a wording has a value of the request, as it was asked to."""
-    return any(find_whole(value.text.casefold(), wording.casefold()) >= 0 for value in request.values)
-
-
 def _intent(text: str, trajectory: Trajectory) -> str:
     """The intent, its values masked by us if the model left one in."""
     intent = _sentence(text)
@@ -155,11 +231,6 @@ def _wordings(texts: list[str], trajectory: Trajectory) -> tuple[str, ...]:
     return tuple(new.values())[:MAX_WORDINGS]
 
 
-def _meanings(slots: list[SlotMeaning]) -> tuple[tuple[str, str], ...]:
-    cleaned = ((slot.slot.strip("{}"), re.sub(r"[()]", "", _sentence(slot.meaning))) for slot in slots)
-    return tuple((slot, meaning) for slot, meaning in cleaned if meaning and len(meaning) <= _MEANING_LENGTH)
-
-
 def _sentences(sentences: list[Sentence]) -> tuple[str, ...]:
     return tuple(_sentence(sentence.text) for sentence in sentences[:_MOST_SENTENCES] if sentence.text.strip())
 
@@ -172,16 +243,8 @@ def _plain(text: str) -> str:
     return " ".join(text.replace("\u200b", "").casefold().split())
 
 
-INPUT_TOKENS = 24_000
-OUTPUT_TOKENS = (2_000, 8_000)  # the second is for an answer that was cut off
-
-
 class OpenAISummarizer(Summarizer):
-    """Asks `model` through Chat Completions with a strict schema. At most two answers per trajectory.
-
-    Raises:
-        ServiceError: no key is set (`E_NO_KEY`), which no summary could mend.
-    """
+    """Asks `model`, at most twice per trajectory. Raises `ServiceError` (`E_NO_KEY`) where no key is set."""
 
     def __init__(
         self, model: str = DEFAULT_CHAT, *, service: Service | None = None, input_tokens: int = INPUT_TOKENS
@@ -199,7 +262,7 @@ class OpenAISummarizer(Summarizer):
 
     def summary(self, trajectory: Trajectory) -> Summary:
         """What the model says; the extractive summary stands in for an answer that cannot be used."""
-        own = extract(trajectory)
+        own = ExtractiveSummarizer().summary(trajectory)
         try:
             return replace(self._ask(trajectory, own), by=self.name)
         except UnusableReply as fault:
@@ -212,10 +275,8 @@ class OpenAISummarizer(Summarizer):
         """One answer, checked against the log; a second try with more room when it was cut off."""
         log, cut = render_log(trajectory, secrets.token_hex(16), self._input_tokens)
         texts = wording("summarize")
-        messages = [
-            {"role": "system", "content": texts["system"]},
-            {"role": "user", "content": texts["user"].replace("<<log>>", log)},
-        ]
+        asked = texts["user"].replace("<<log>>", log)
+        messages = [{"role": "system", "content": texts["system"]}, {"role": "user", "content": asked}]
         ask = partial(self._service.ask, messages, Reply, model=self.model, job=True)
         try:
             reply = ask(max_tokens=OUTPUT_TOKENS[0])

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import Trajectory
-from ufo_experience.traces import browser, chat, datasets, plain, playwright, recordings, spans, ufo, ufo_files
+from ufo_experience.traces import browser, chat, datasets, plain, playwright, recordings, spans, ufo
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport, unpacked, walk
 from ufo_experience.traces.rows import RowsReader
@@ -47,7 +47,7 @@ class TraceReader(Protocol):
 
 # "auto" asks them in this order, the particular before the general.
 _OWN: tuple[type[TraceReader], ...] = (
-    ufo.UfoReader, datasets.OSWorldReader, browser.BrowserUseReader, ufo_files.DataflowReader, ufo_files.UfoYamlReader,
+    ufo.UfoReader, datasets.OSWorldReader, browser.BrowserUseReader, ufo.DataflowReader, ufo.UfoYamlReader,
     plain.SavedSessionReader, spans.SpansReader, datasets.AgentNetReader, datasets.AndroidControlReader,
     datasets.AndroidWorldReader, browser.MiniWobReader, datasets.Mind2WebReader, recordings.ChromeRecorderReader,
     recordings.SeleniumIdeReader, playwright.PlaywrightTraceReader, playwright.PlaywrightCodegenReader,
@@ -61,18 +61,16 @@ FORMATS: tuple[str, ...] = tuple(reader.name for reader in _OWN)
 @lru_cache(maxsize=1)
 def readers() -> dict[str, TraceReader]:
     """All readers by name, those of other packages first. Raises `UsageError` where one of them is no reader."""
-    others = {entry.name: _load(entry) for entry in entry_points(group="ufo_experience.traces")}
+    others: dict[str, TraceReader] = {}
+    for entry in entry_points(group="ufo_experience.traces"):
+        named = f"the reader {entry.name!r} of an installed package"
+        try:
+            others[entry.name] = entry.load()()
+        except (ImportError, AttributeError, TypeError) as error:
+            raise UsageError(f"{named} cannot be used: {error}") from error
+        if not all(callable(getattr(others[entry.name], method, None)) for method in ("recognises", "read")):
+            raise UsageError(f"{named} has no `recognises` and `read`")
     return {**others, **{one.name: one() for one in _OWN if one.name not in others}}
-
-
-def _load(entry: EntryPoint) -> TraceReader:
-    try:
-        reader: TraceReader = entry.load()()
-    except (ImportError, AttributeError, TypeError) as error:
-        raise UsageError(f"the reader {entry.name!r} of an installed package cannot be used: {error}") from error
-    if not (callable(getattr(reader, "recognises", None)) and callable(getattr(reader, "read", None))):
-        raise UsageError(f"the reader {entry.name!r} of an installed package has no `recognises` and `read`")
-    return reader
 
 
 def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | None = None) -> Iterator[Trajectory]:
@@ -97,7 +95,11 @@ def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport |
     """The sources `read_traces` would read at `path`, in its order; each is read by `read_source`."""
     if format != "auto" and format not in readers():
         raise UsageError(f"no trace format {format!r}; known: auto, {', '.join(readers())}")
-    return _guarded(walk(Path(path), report or ReadReport(), _is_log), Path(path), report)
+
+    def is_log(found: Found) -> bool:
+        return _reader_for(found, "auto") is not None
+
+    return _guarded(walk(Path(path), report or ReadReport(), is_log), Path(path), report)
 
 
 def read_source(found: Found, *, format: str = "auto", report: ReadReport | None) -> Iterator[Trajectory]:
@@ -167,7 +169,3 @@ def _reader_for(found: Found, format: str) -> TraceReader | None:
         return reader if found.given or reader.recognises(found) else None
     known = [readers()[found.format]] if found.format else readers().values()
     return next((reader for reader in known if reader.recognises(found)), None)
-
-
-def _is_log(found: Found) -> bool:
-    return _reader_for(found, "auto") is not None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.rows import RowsReader, judged_by_program, rewarded
+from ufo_experience.traces.rows import RowsReader, judged_by_program
 from ufo_experience.traces.values import Row, as_dict, as_name, short_object
 
 _NAMES = ("aria-label", "ax_name", "name", "placeholder", "title", "alt", "value", "id")
@@ -61,10 +61,7 @@ class BrowserUseReader(RowsReader):
 
 
 def steps_of(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The steps of one item of the history, as `Draft.step` takes them.
-
-    The model's state is nested in older releases, and beside the actions in newer ones.
-    """
+    """The steps of one item of the history; the model's state is beside its actions since newer releases."""
     item = Row(given)
     output, state = item.row("model_output"), item.row("state")
     results, elements = item.rows("result"), state.rows("interacted_element")
@@ -127,8 +124,7 @@ class MiniWobReader(RowsReader):
         application = draft.path.name.split(".")[0].split("_")[0]
         for step in _steps_made(state for state in row.rows("states") if state.row("action").get("timing") == _BEFORE):
             draft.step(**step, application=application)
-        reward = row.get("rawReward", row.get("reward"))
-        return judged_by_program(rewarded(reward), reward, known=reward is not None)
+        return judged_by_program(row.get("rawReward", row.get("reward")))
 
 
 def _steps_made(states: Iterable[Row]) -> list[dict[str, Any]]:

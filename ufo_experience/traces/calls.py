@@ -67,7 +67,6 @@ _POSITIONS = {
     "select_option": ("target", "options"),
     "goto": ("url",),
 }
-_RENAMED = {"message": "text"}
 
 
 @dataclass
@@ -94,8 +93,7 @@ def calls_in(action: Any) -> list[Call]:
         return _of_object(found)
     text = as_name(action)
     if text and _SOURCE.match(text):
-        calls = calls_of_source(text)
-        if calls is not None:
+        if (calls := calls_of_source(text)) is not None:
             return _with_pasted([call for call in calls if call.name not in _NO_CALLS])
         return [Call("code", {"source": text})] if "\n" in text or text.startswith(("pyautogui", "import")) else []
     if match := _BRACKETS.fullmatch(text):
@@ -133,7 +131,9 @@ def take_target(arguments: dict[str, Any], action: str = "") -> tuple[str, str]:
         verbs = {*words_of(action)}
         pointed = "click" in action.casefold() or "tap" in verbs
         titles = (*_TITLES, "text") if pointed else _TITLES if _ON_CONTROLS & verbs else ()
-        key = next((key for key in (*_LABELS, *titles) if _is_label(arguments.get(key))), None)
+        texts = ((key, one) for key in (*_LABELS, *titles) if isinstance(one := arguments.get(key), str))
+        labels = (key for key, one in texts if any(map(str.isalpha, one)) and one.casefold() not in _MOUSE)
+        key = next(labels, None)
     name, role = named_control(arguments.pop(key, None)) if key else ("", "")
     kind = next((one for one in _ROLES if name and isinstance(arguments.get(one), str)), None)
     return name, role or (arguments.pop(kind) if kind is not None else "")
@@ -143,10 +143,6 @@ def named_control(value: Any) -> tuple[str, str]:
     """Name and role of a control given as a text or as an object."""
     named = as_dict(value)
     return (named.name(*_NAMED), named.name("role", "type", "tag")) if named else (as_name(value), "")
-
-
-def _is_label(value: Any) -> bool:
-    return isinstance(value, str) and any(map(str.isalpha, value)) and value.casefold() not in _MOUSE
 
 
 def _of_brackets(match: re.Match[str]) -> Call:
@@ -180,15 +176,11 @@ def _of_object(action: Row) -> list[Call]:
     given = action.key(*(name for name in ARGUMENTS if name != key))
     dropped = {key, given, *_OF_THE_CALL}
     beside = {name: value for name, value in action.items() if name not in dropped}
-    return [_unwrapped(as_name(named), arguments_of(action[given]) if given else beside)]
-
-
-def _unwrapped(name: str, arguments: dict[str, Any]) -> Call:
-    """A tool that does many things names what it does in its arguments."""
+    name, arguments = as_name(named), arguments_of(action[given]) if given else beside
     inner = Row(arguments).name("action", "action_type")
-    if inner and _TOOL_WITH_ACTION.fullmatch(name.rpartition("__")[2]):
-        return Call(inner, {key: value for key, value in arguments.items() if key not in ("action", "action_type")})
-    return Call(name, arguments)
+    if inner and _TOOL_WITH_ACTION.fullmatch(name.rpartition("__")[2]):  # a tool that does many things says which
+        name, arguments = inner, {key: arguments[key] for key in arguments if key not in ("action", "action_type")}
+    return [Call(name, arguments)]
 
 
 def calls_of_source(source: str) -> list[Call] | None:
@@ -199,17 +191,14 @@ def calls_of_source(source: str) -> list[Call] | None:
     if len(source) > MAX_SOURCE:
         return None
     try:
-        found = _outer_calls(ast.parse(source))
-        comments = _comments(source, found)
-        return [Call(_name(one.func), _arguments(one), said) for one, said in zip(found, comments, strict=True)]
+        nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+        inner = {id(part) for node in nodes for part in ast.walk(node) if part is not node}
+        outer = [node for node in nodes if id(node) not in inner]
+        outer.sort(key=lambda node: (node.lineno, node.col_offset))
+        comments = _comments(source, outer)
+        return [Call(_name(one.func), _arguments(one), said) for one, said in zip(outer, comments, strict=True)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-
-
-def _outer_calls(tree: ast.AST) -> list[ast.Call]:
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    inner = {id(part) for node in nodes for part in ast.walk(node) if part is not node}
-    return sorted((node for node in nodes if id(node) not in inner), key=lambda node: (node.lineno, node.col_offset))
 
 
 def _comments(source: str, calls: list[ast.Call]) -> list[str]:
@@ -230,12 +219,11 @@ def _arguments(call: ast.Call) -> dict[str, Any]:
     names = _POSITIONS.get(name, ())
     if names[:1] == ("x",) and values and isinstance(values[0], str):
         names = ("ref", "button")  # click('a51'): the mark of an element
-    found: dict[str, Any] = {"keys": values} if name == "hotkey" else dict(zip(names, values, strict=False))
-    if name != "hotkey" and values[len(names) :]:
-        found["arguments"] = values[len(names) :]
+    found: dict[str, Any] = dict(zip(names, values, strict=False))
+    if rest := values[len(names) :]:
+        found["keys" if name == "hotkey" else "arguments"] = rest
     for keyword in call.keywords:
-        key = keyword.arg or "more"
-        found[_RENAMED.get(key, key)] = _plain_value(keyword.value)
+        found["text" if keyword.arg == "message" else keyword.arg or "more"] = _plain_value(keyword.value)
     return found
 
 

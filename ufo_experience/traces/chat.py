@@ -75,11 +75,9 @@ class _Talk:
         if codex or claude_code or _is_item(record):
             self.follow(payload if codex else message if claude_code else record, record.get("timestamp"))
 
-    def runs(self, head: Row) -> Iterator[Row]:
+    def runs(self, head: Row) -> list[Row]:
         """The tasks for which something was done, each with its calls, and the object that holds the conversation."""
-        for task, made in self.tasks:
-            if made:
-                yield Row(head=head, task=task, made=made)
+        return [Row(head=head, task=task, made=made) for task, made in self.tasks if made]
 
     def _message(self, item: Row, role: str, time: Any) -> None:
         blocks = _blocks(item)
@@ -165,7 +163,7 @@ def _is_talk(value: Any) -> bool:
         or (kind in ("user", "assistant") and found.has("sessionId") and found.has("message"))
         or (kind in _KEPT_BESIDE and bool(found.keys() & {"messageId", "leafUuid", "sessionId"}))
         or any(map(_calls_tool, [inner, *_listed(found)]))
-    )
+    )  # fmt: skip
 
 
 def _listed(record: Row) -> list[Row]:

@@ -14,12 +14,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError
-from ufo_experience.schema import Problem, Trajectory
-from ufo_experience.traces.calls import ACTION, Call, calls_in
+from ufo_experience.schema import Problem
+from ufo_experience.traces.calls import ACTION, calls_in
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.lines import JsonLines, first_text, first_values, load_document, problem
+from ufo_experience.traces.lines import JsonLines, first_text, load_document, problem
 from ufo_experience.traces.rows import RowsReader, add_row, calls_of_row, judged_by_program, rewarded, steps_of_row
 from ufo_experience.traces.values import Row, as_amount, as_dict, as_name, as_text, parse_literal
 
@@ -34,10 +33,6 @@ _LEVELS = 6  # folders above a run in which the task files are looked for
 _REPR = re.compile(r"\s*\[(?P<role>[\w-]*)\]\s*(?P<name>.*?)->\s*(?P<op>\w+)(?::\s*(?P<value>.*))?", re.DOTALL)
 _LABELS = ("aria_label", "aria-label", "inner_text", "text", "placeholder", "title", "value", "name", "id")
 _NO_ACTION = frozenset("wait status answer unknown noop terminate done report_infeasible send_msg_to_user".split())
-_EXPORT = (
-    "AgentLab's summary of a run; its steps are in pickles, which can run code and are never opened: "
-    'export them as JSON, {"goal": …, "steps": [{"action": …, "axtree": …}], "summary_info": …}'
-)
 
 
 class OSWorldReader(RowsReader):
@@ -78,7 +73,7 @@ class OSWorldReader(RowsReader):
         claims = [one.get("action") for one in rows if one.get("action") in _CLAIMS or one.get("done") is True]
         return {
             "evaluated_by": "agent" if claims else "none",
-            **judged_by_program(rewarded(score), score, known=score is not None),
+            **judged_by_program(score),
             "failure_reason": errors[-1] if errors else "the agent gave up" if "FAIL" in claims else None,
             "started_at": rows[0].get("action_timestamp"),
             "sources": row.get("sources", ()),
@@ -107,12 +102,11 @@ def _said(row: Row) -> dict[str, Any]:
 
 
 def _score(path: Path, problems: list[Problem]) -> float | None:
-    if path.is_symlink() or not path.is_file():
-        return None
-    with suppress(ValueError):
-        if 0 <= (score := float(first_text(path))) <= 1.0001:
-            return min(score, 1.0)
-    problems.append(problem(path, "E_RESULT", "not a number from 0 to 1", 1))
+    if path.is_file() and not path.is_symlink():
+        with suppress(ValueError):
+            if 0 <= (score := float(first_text(path))) <= 1.0001:
+                return min(score, 1.0)
+        problems.append(problem(path, "E_RESULT", "not a number from 0 to 1", 1))
     return None
 
 
@@ -176,8 +170,7 @@ class AndroidWorldReader(_ScreensReader):
     def ending(self, row: Row) -> dict[str, Any]:
         verdict = row.first("task_actually_successful", "is_successful", "success")
         success = verdict if isinstance(verdict, bool) else rewarded(verdict)
-        complete = row.get("episode_terminated_early") is not True
-        return judged_by_program(success, known=success is not None) | {"complete": complete}
+        return {**judged_by_program(success), "complete": row.get("episode_terminated_early") is not True}
 
 
 class AgentNetReader(_ScreensReader):
@@ -201,7 +194,7 @@ class AgentNetReader(_ScreensReader):
 class AgentLabReader(_ScreensReader):
     """AgentLab and BrowserGym as JSON: `{"goal", "steps": [{"action", "axtree"}], "summary_info": {"cum_reward"}}`.
 
-    An action names its element by a mark of that page's tree (`click('a51')`). A summary alone is refused (`_EXPORT`).
+    An action names its element by a mark of that page's tree (`click('a51')`).
     """
 
     name = "agentlab"
@@ -211,43 +204,26 @@ class AgentLabReader(_ScreensReader):
     def is_row(self, row: Row) -> bool:
         return "summary_info" in row and any("action" in step for step in row.rows("steps")[:3])
 
-    def recognises(self, found: Found) -> bool:
-        return super().recognises(found) or _is_summary(found.first)
-
-    def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        if any(map(_is_summary, first_values(path))):
-            raise DataError(_EXPORT, file=str(path), code="E_EMPTY")
-        yield from super().read(path, report)
-
     def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
         for record in row.rows("steps"):
-            calls = [_marked(call) for call in calls_in(record.get("action"))]
+            calls = calls_in(record.get("action"))
+            for call in calls:  # the mark of an element: `fill('a5', …)` and `press('a5', key)` have it elsewhere
+                given = call.arguments
+                if call.name == "press" and isinstance(given.get("presses"), str):
+                    call.arguments = {"ref": given["keys"], "keys": given["presses"]}
+                elif "target" in given:
+                    given["ref"] = given.pop("target")
             yield calls, record.name("reasoning", "think"), record
 
     def ending(self, row: Row) -> dict[str, Any]:
         summary = row.row("summary_info")
         reward, tokens = (as_amount(summary.get(key)) for key in ("cum_reward", "stats.cum_input_tokens"))
         return {
-            **judged_by_program(rewarded(reward), reward, known=reward is not None),
+            **judged_by_program(reward),
             "failure_reason": summary.name("err_msg") or None,
             "tokens": int(tokens) if tokens else None,
             "agent": row.name("agent") or self.name,
         }
-
-
-def _is_summary(value: Any) -> bool:
-    found = as_dict(value)
-    return "cum_reward" in found and "n_steps" in found and "steps" not in found
-
-
-def _marked(call: Call) -> Call:
-    """The call with the mark of its element under `ref`: `fill('a5', …)` and `press('a5', key)` have it elsewhere."""
-    given = dict(call.arguments)
-    if call.name == "press" and isinstance(given.get("presses"), str):
-        given = {"ref": given["keys"], "keys": given["presses"]}
-    elif "target" in given:
-        given["ref"] = given.pop("target")
-    return Call(call.name, given, call.comment)
 
 
 class Mind2WebReader(RowsReader):
@@ -264,7 +240,9 @@ class Mind2WebReader(RowsReader):
         for line, given in zip_longest(map(as_name, row.listed("action_reprs")), row.rows("actions")):
             action, match = as_dict(given), _REPR.fullmatch(line or "")
             shown = Row(match.groupdict("") if match else {"op": line or ""})
-            name, role = (shown.name("name"), shown["role"]) if shown.name("name") else _of_candidates(action)
+            candidates = (Row(one | one.row("attributes")) for one in action.rows("pos_candidates"))
+            named = ((one.name(*_LABELS), one.name("role", "tag")) for one in candidates if one.name(*_LABELS))
+            name, role = (shown.name("name"), shown["role"]) if shown.name("name") else next(named, ("", ""))
             operation = action.row("operation")
             text = operation.name("value") or shown.get("value")
             draft.step(
@@ -272,11 +250,3 @@ class Mind2WebReader(RowsReader):
                 parameters={"text": text} if text else {}, application=row.get("website"),
             )  # fmt: skip
         return {}
-
-
-def _of_candidates(action: Row) -> tuple[str, str]:
-    for candidate in action.rows("pos_candidates"):
-        found = Row(candidate | candidate.row("attributes"))
-        if name := found.name(*_LABELS):
-            return name, found.name("role", "tag")
-    return "", ""

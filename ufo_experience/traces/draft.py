@@ -69,7 +69,10 @@ class Draft:
             return
         self.application(application)
         arguments = self._parameters(short_object(parameters))
-        self._keep_secrets(arguments, secret or is_secret_name(f"{as_name(control)} {as_name(control_type)}"))
+        secret = secret or is_secret_name(f"{as_name(control)} {as_name(control_type)}")
+        for key, value in arguments.items():
+            if isinstance(value, str) and value and (is_secret_name(key) or (secret and key in _TYPED)):
+                self.sensitive[value[:KEEP]] = None
         name, role, place = self._text(as_name(control)), self._name(control_type), self._name(within) or ""
         target = Control(name=name, type=role, within=place)
         values = {
@@ -89,12 +92,9 @@ class Draft:
         }
         step = validate(Step, values, file=str(self.path), line=line)
         if mentioned and is_blind(step) and mentioned.name not in arguments.values():
-            named = {
-                "name": self._text(mentioned.name),
-                "type": self._name(english_role(mentioned.role)),
-                "named_by": mentioned.by,
-            }
-            step = step.model_copy(update={"target_control": target.model_copy(update=named)})
+            kind = self._name(english_role(mentioned.role))
+            named = Control(name=self._text(mentioned.name), type=kind, within=place, named_by=mentioned.by)
+            step = step.model_copy(update={"target_control": named})
         self.steps.append(step)
         self.views.append(in_view)
 
@@ -106,6 +106,7 @@ class Draft:
     ) -> Trajectory:  # fmt: skip
         """Close the trajectory with its outcome. A run whose task is unknown gets a request that says so."""
         share, noted = as_amount(score), [*problems]
+        costs = [step.cost for step in self.steps if step.cost is not None]
         if self.left_out:
             told = f"the run has {schema.LONGEST_RUN + self.left_out} steps: the first {schema.LONGEST_RUN} are kept"
             noted.append(problem(self.path, schema.SHORTENED, told))
@@ -113,7 +114,7 @@ class Draft:
             "success": success,
             "score": share if share is not None and share <= 1 else None,
             "latency_ms": as_amount(latency_ms),
-            "cost": as_amount(cost),
+            "cost": as_amount(sum(costs) if cost is None and costs else cost),
             "tokens": tokens if tokens is not None and tokens >= 0 else None,
             "failure_reason": self._text(failure_reason) or None,
             "evaluated_by": evaluated_by,
@@ -145,11 +146,6 @@ class Draft:
         }
         return validate(Trajectory, values, file=str(self.path))
 
-    def summed_cost(self) -> float | None:
-        """What its steps cost together; None where none says."""
-        costs = [step.cost for step in self.steps if step.cost is not None]
-        return sum(costs) if costs else None
-
     def _text(self, value: Any, limit: int = schema.MAX_TEXT) -> str:
         text = as_text(value)
         self.cut = self.cut or len(text) > limit
@@ -169,12 +165,6 @@ class Draft:
         if isinstance(value, list):
             return [self._parameters(item) for item in value]
         return self._text(value) if isinstance(value, str) else value
-
-    def _keep_secrets(self, arguments: dict[str, Any], secret: bool) -> None:
-        for key, value in arguments.items():
-            hidden = is_secret_name(key) or (secret and key in _TYPED)
-            if hidden and isinstance(value, str) and value:
-                self.sensitive[value[:KEEP]] = None
 
 
 class LogGaps(TypedDict, total=False):

@@ -16,7 +16,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -40,6 +40,8 @@ HEAD_BYTES = 512  # among which a picture or a program has a NUL
 FINISHED = ".finished"  # what the recorder puts behind the log of a run that ended
 LEARNED = "a finished run: it was learned when it ended"
 
+_PICKLE = "a pickle can run code and is never opened; export the episodes as JSON"
+_REFUSED = {".tar": "a tar archive is not read; unpack it and give the folder", ".pkl": _PICKLE, ".pickle": _PICKLE}
 MAX_ARCHIVE = 1 << 30  # bytes on disk
 MAX_UNPACKED = 1 << 29  # bytes of all entries together
 MAX_ENTRIES = 20_000
@@ -154,21 +156,19 @@ def _walk_folder(folder: Path, report: ReadReport, is_log: Callable[[Found], boo
 
 
 def _file(found: Found, report: ReadReport, is_log: Callable[[Found], bool]) -> Iterator[Found]:
-    if found.suffix in _LOGS or (not _is_binary(found.path) and is_log(found)):
+    if found.suffix in _LOGS or (_is_text(found.path) and is_log(found)):
         yield found
     else:
         report.no_log[found.suffix] += 1
 
 
-def _is_binary(path: Path) -> bool:
-    try:
-        with open_regular(path, MAX_ARCHIVE) as stream:
-            return _is_binary_head(stream.read(HEAD_BYTES))
-    except DataError:
-        return True
+def _is_text(path: Path) -> bool:
+    with suppress(DataError), open_regular(path, MAX_ARCHIVE) as stream:
+        return not _is_binary(stream.read(HEAD_BYTES))
+    return False
 
 
-def _is_binary_head(head: bytes) -> bool:
+def _is_binary(head: bytes) -> bool:
     return b"\0" in head and not head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
@@ -190,10 +190,8 @@ def unpacked(path: Path, report: ReadReport) -> Iterator[Path]:
 
 def _unpack_gzip(path: Path, folder: Path) -> None:
     name = path.name.removesuffix(path.suffix) or "log"
-    if name.casefold().endswith(".tar"):
-        raise _refused(path, "a tar archive is not read; unpack it and give the folder")
-    if name.casefold().endswith((".pkl", ".pickle")):
-        raise _refused(path, "a pickle can run code and is never opened; export the episodes as JSON")
+    if refused := _REFUSED.get(Path(name).suffix.casefold()):
+        raise _refused(path, refused)
     with open_regular(path, MAX_ARCHIVE) as raw, gzip.open(raw) as stream:
         _copy(stream, folder / (name if Path(name).suffix else f"{name}.json"), MAX_UNPACKED, path)
 
@@ -213,7 +211,7 @@ def _unpack_zip(path: Path, folder: Path, report: ReadReport) -> None:
             target = folder.joinpath(*parts)
             with archive.open(entry) as stream:
                 suffix, head = target.suffix.casefold(), stream.read(HEAD_BYTES)
-                if suffix not in _LOGS and _is_binary_head(head):
+                if suffix not in _LOGS and _is_binary(head):
                     report.no_log[suffix] += 1
                     continue
                 target.parent.mkdir(parents=True, exist_ok=True)

@@ -98,8 +98,7 @@ def run_of(
     draft = Draft(Path(FORMAT), format=FORMAT, session=session, request=task)
     draft.application(application)
     unknown: dict[str, None] = {}
-    given_steps = _sequence(steps)
-    draft.left_out = max(0, len(given_steps) - LONGEST_RUN)
+    draft.left_out = max(0, len(given_steps := _sequence(steps)) - LONGEST_RUN)
     for place, given in enumerate(given_steps[:LONGEST_RUN]):
         row = given.model_dump(mode="json", exclude_defaults=True) if isinstance(given, Step) else given
         if not isinstance(row, Mapping) or not is_step(Row(row)):
@@ -108,8 +107,6 @@ def run_of(
         unknown |= dict.fromkeys(str(key) for key in row if key not in STEP_KEYS)
     if not draft.steps:
         raise _wrong("there are none: what did the run do?", "steps")
-    if more.get("cost") is None:
-        more["cost"] = draft.summed_cost()
     read = draft.finish(success=success, **more)
     alone = tuple(step.model_copy(update={"source": None}) for step in read.steps)
     return Run(read.model_copy(update={"steps": alone, "source_files": ()}), tuple(unknown))

@@ -1,17 +1,13 @@
 """Any agent's steps, as JSON or JSON lines. This is the format to write when no other reader fits.
 
-One session per object (a file may hold one, a list of them, or one per line):
+One session per object (a file may hold one, a list of them, or one per line), or one step per line, the lines of a
+session one after another:
 
-    {"task": "…", "application": "…", "success": true, "evaluated_by": "user",
-     "steps": [{"action": "click", "control": "Send", "parameters": {…}, "observation": "…", "result": "…"}]}
-
-or one step per line, the lines of a session one after another:
-
+    {"task": "…", "application": "…", "success": true, "steps": [{"action": "click", "control": "Send", …}, …]}
     {"session": "s1", "task": "…", "application": "…", "action": "click", "control": "Send", …}
 
-Two relatives are read here too: execution traces as UFO's memory article defines them (a bare list of rows, or
-`{"task", "execution_trace"}`, or its `TaskExperience`), and the sessions and follower plans of UFO's session document.
-A plan is what is to be replayed, not what happened: its steps say "not executed" and its outcome is unknown.
+Also execution traces as UFO's memory article defines them, and the sessions and follower plans of UFO's session
+document. A plan is what is to be replayed, not what happened: its steps say "not executed", its outcome is unknown.
 """
 
 from __future__ import annotations
@@ -51,6 +47,10 @@ _HINTS = {
     ".tar": "unpack it and give the folder",
     ".7z": "unpack it and give the folder",
 }
+_SUMMARY = (
+    "AgentLab's summary of a run; its steps are in pickles, which can run code and are never opened: "
+    'export them as JSON, {"goal": …, "steps": [{"action": …, "axtree": …}], "summary_info": …}'
+)
 _CLOUD_FLOW = (
     "the definition of a cloud flow of Power Automate: calls of connectors, nothing done on a screen; of a desktop "
     "flow copy the actions out of the designer and save them as .robin"
@@ -88,7 +88,7 @@ class GenericReader(rows.RowsReader):
         steps = [(row["rows"][0][0], one) for one in head.listed(*rows.STEPS)] if whole else row["rows"]
         problems = _add_steps(draft, steps, head.first(*rows.APPLICATION), rows.is_item)
         outcome = rows.stated_outcome(last if last.has(*rows.SUCCESS, "reward") else head)
-        alone = {} if whole else {"cost": draft.summed_cost(), "tokens": None, "latency_ms": None}
+        alone = {} if whole else dict.fromkeys(("cost", "tokens", "latency_ms"))
         return {**rows.stated_ending(head), **outcome, **alone, "problems": problems}
 
 
@@ -153,10 +153,9 @@ class ExecutionTraceReader(_Document):
         unread = _add_steps(draft, [(None, one) for one in steps], row.get("application"), rows.is_step)
         first = next(filter(rows.is_step, as_dicts(steps)), Row())
         draft.request = draft.request or first.name(*self.tasks)
-        ending, cost = rows.stated_ending(row), row.amount("cost")
+        ending = rows.stated_ending(row)
         return {
             **ending,
-            "cost": cost if cost is not None else draft.summed_cost(),
             "agent": first.get("agent"),
             "started_at": row.get("start_time") or ending["started_at"] or first.get("timestamp"),
             "problems": unread,
@@ -209,30 +208,25 @@ def unknown_message(found: Found) -> str:
         return f"{UNKNOWN}: {hint}"
     record = next(iter(found.rows), Row())
     if not record:
-        return f"{UNKNOWN}{_damage(found)}; the plain format is {_EXAMPLE}"
+        damage = ""
+        try:
+            load_document(found.path, []) if found.suffix == ".json" else None
+        except DataError as error:
+            damage = f": {error.reason}"
+        return f"{UNKNOWN}{damage}; the plain format is {_EXAMPLE}"
     if record.row("properties").row("definition").get("actions"):
         return f"{UNKNOWN}: {_CLOUD_FLOW}"
+    if record.keys() >= {"cum_reward", "n_steps"}:
+        return f"{UNKNOWN}: {_SUMMARY}"
     if lack := rows.lack_of(record):
         return f"{UNKNOWN}: {lack}"
     keys = ", ".join(list(map(str, record))[:12])[:200]
-    return f"{UNKNOWN}: it holds {keys}; in the plain format it would be {_example(record)}"
-
-
-def _damage(found: Found) -> str:
-    try:
-        load_document(found.path, []) if found.suffix == ".json" else None
-    except DataError as error:
-        return f": {error.reason}"
-    return ""
-
-
-def _example(record: Row) -> str:
-    """A run in the plain format, with the values of the file."""
     listed = next((value for value in record.values() if isinstance(value, list) and as_dict((value or [0])[0])), [])
     step = as_dict(listed[0]) if listed else record
     made = {"action": _value(step, "action") or "click", "control": _value(step, "control") or "Save"}
-    task = _value(record, "task") or "what was to be done"
-    return json.dumps({"task": task, "steps": [made, "…"]}, ensure_ascii=False)
+    example = {"task": _value(record, "task") or "what was to be done", "steps": [made, "…"]}
+    told = json.dumps(example, ensure_ascii=False)
+    return f"{UNKNOWN}: it holds {keys}; in the plain format it would be {told}"
 
 
 def _value(record: Row, field: str) -> str:

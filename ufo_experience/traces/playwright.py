@@ -93,20 +93,15 @@ def _read_arguments(link: _Link, text: str, at: int) -> int:
         at = token.end()
         if mark := token["mark"]:
             depth += 1 if mark in "([{" else -1
-        elif token["pattern"] or token["regex"]:  # of a regular expression the words, as far as it is made of words
-            pattern = _unquoted(token["pattern"]) if token["pattern"] else token["regex"]
-            _give(link, token["key"], re.sub(r"\\(.)", r"\1", pattern.strip("^$")), True)
-        else:
-            value = _unquoted(token["text"]) if token["text"] else token["bare"]
-            _give(link, token["key"], value, depth == 1 or bool(token["text"]))
+        quoted = token["pattern"] or token["text"]
+        value = _unquoted(quoted) if quoted else token["regex"] or token["bare"]
+        if value and not (token["text"] or token["bare"]):  # of a regular expression the words, as far as it is made of
+            value = re.sub(r"\\(.)", r"\1", value.strip("^$"))
+        if value and token["key"]:
+            link.options[_snake(token["key"])] = value
+        elif value and (depth == 1 or not token["bare"]):
+            link.given.append(value)
     return at
-
-
-def _give(link: _Link, key: str | None, value: str | None, counts: bool) -> None:
-    if value and key:
-        link.options[_snake(key)] = value
-    elif value and counts:
-        link.given.append(value)
 
 
 def _snake(name: str) -> str:

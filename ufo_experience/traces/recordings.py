@@ -155,26 +155,23 @@ class StepsRecorderReader(RowsReader):
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         for found in _ACTION.finditer(row["page"]):
-            _add_recorded(draft, _attributes(found["attributes"]), found["body"])
+            parts = {part["tag"]: html.unescape(part["text"]).strip() for part in _PART.finditer(found["body"])}
+            description, action = parts.get("Description", ""), parts.get("Action", "").casefold()
+            window, keys, on = _IN.search(description), _KEYS.search(description), _ON.search(description)
+            pressed = keys["keys"].replace("...", " ").split() if keys and action == "keyboard input" else []
+            level = _LEVEL.search(found["body"])  # the innermost element that has a name
+            inner = _attributes(level["attributes"]) if level else Row()
+            draft.step(
+                _RECORDED.get(action, "click" if "click" in action else action),
+                control=on["name"] if on else inner.get("Name"),
+                control_type=on["role"] if on else inner.get("LocalizedControlType"),
+                within=window["window"] if window else None, parameters={"keys": pressed} if pressed else {},
+                observation=description,
+                application=_attributes(found["attributes"]).first("FileName", "FileDescription"),
+            )  # fmt: skip
         blank = sum(step.action_type == "type" for step in draft.steps)
         message = f"what was typed in {blank} steps is not in it: Steps Recorder keeps no text"
         return {"problems": [problem(draft.path, "E_TYPED_TEXT", message)] if blank else []}
-
-
-def _add_recorded(draft: Draft, given: Row, body: str) -> None:
-    parts = {found["tag"]: html.unescape(found["text"]).strip() for found in _PART.finditer(body)}
-    description, action = parts.get("Description", ""), parts.get("Action", "").casefold()
-    window, keys, on = _IN.search(description), _KEYS.search(description), _ON.search(description)
-    pressed = keys["keys"].replace("...", " ").split() if keys and action == "keyboard input" else []
-    level = _LEVEL.search(body)  # the innermost element that has a name
-    inner = _attributes(level["attributes"]) if level else Row()
-    draft.step(
-        _RECORDED.get(action, "click" if "click" in action else action),
-        control=on["name"] if on else inner.get("Name"),
-        control_type=on["role"] if on else inner.get("LocalizedControlType"),
-        within=window["window"] if window else None, parameters={"keys": pressed} if pressed else {},
-        observation=description, application=given.first("FileName", "FileDescription"),
-    )  # fmt: skip
 
 
 def _attributes(text: str) -> Row:

@@ -16,17 +16,8 @@ from typing import Any, ClassVar
 from ufo_experience.controls import NAME_LENGTH, ListedControl, around, in_view
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Around, Trajectory
-from ufo_experience.traces.calls import (
-    ACTION,
-    ARGUMENTS,
-    TARGETS,
-    Call,
-    arguments_of,
-    calls_in,
-    is_tool_call,
-    named_control,
-    take_target,
-)
+from ufo_experience.traces import calls as tools
+from ufo_experience.traces.calls import ACTION, ARGUMENTS, TARGETS, Call, calls_in, named_control
 from ufo_experience.traces.draft import NO_TASK, Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import problem, read_text, records_of
@@ -139,7 +130,7 @@ def lack_of(row: Row) -> str | None:
 def is_step(one: Any) -> bool:
     """True for an object that names an action, or that is a call of a tool."""
     row = as_dict(one)
-    return row.has(*ACTION) or (row.has("name") and is_tool_call(row))
+    return row.has(*ACTION) or (row.has("name") and tools.is_tool_call(row))
 
 
 def is_item(one: Any) -> bool:
@@ -203,7 +194,7 @@ def steps_of_calls(
     """
     for call, mentioned in zip(calls, names_of_calls(calls, words, at), strict=True):
         known = (marks or {}).get(call.ref, ("", ""))
-        control, role = take_target(call.arguments, call.name)
+        control, role = tools.take_target(call.arguments, call.name)
         yield {
             "action_type": call.name,
             "control": known[0] or control,
@@ -239,13 +230,13 @@ def _around(listed: Sequence[ListedControl], name: str, kind: str, within: str) 
 def calls_of_row(record: Row) -> list[Call]:
     """The actions of a row; arguments beside a bare name are its own."""
     key = record.key(*ACTION, *_LOOSE_ACTION)
-    if key == "type" and is_tool_call(record):
+    if key == "type" and tools.is_tool_call(record):
         return calls_in(record)
     calls = calls_in(record[key]) if key else []
     if len(calls) != 1 or calls[0].arguments:
         return calls
     if given := record.key(*(name for name in ARGUMENTS if name != key)):
-        return [replace(calls[0], arguments=arguments_of(record[given]))]
+        return [replace(calls[0], arguments=tools.arguments_of(record[given]))]
     found = {name: record[name] for name in _BESIDE if name != key and record.has(name)}
     return [replace(calls[0], arguments=found)]
 
@@ -293,9 +284,11 @@ def stated_ending(record: Row) -> dict[str, Any]:
     }
 
 
-def judged_by_program(verdict: bool | None, score: Any = None, *, known: bool = True) -> dict[str, Any]:
-    """What `Draft.finish` takes of an environment's verdict; nothing is judged where it is not `known`."""
-    return {"success": verdict, "evaluated_by": "evaluator", "judge": "program", "score": score} if known else {}
+def judged_by_program(reward: Any) -> dict[str, Any]:
+    """What `Draft.finish` takes of the reward, or the verdict, of an environment; nothing where there is none."""
+    verdict, score = (reward, None) if isinstance(reward, bool) else (rewarded(reward), reward)
+    told = {"success": verdict, "evaluated_by": "evaluator", "judge": "program", "score": score}
+    return {} if reward is None else told
 
 
 def rewarded(reward: Any) -> bool | None:

@@ -101,21 +101,15 @@ def _span(record: Row) -> _Span:
     span = {name: found.first(*keys) for name, keys in _KEYS.items()}
     is_tool = as_name(span["kind"]).casefold() in ("execute_tool", "tool") or found.has(*_KEYS["name"][:2])
     named = {name: as_name(span[name]) for name in ("trace", "start", "name")}
-    return span | named | {"is_tool": is_tool, "error": _error(record), "score": _score(record)}
-
-
-def _error(record: Row) -> str | None:
     status = record.row("status")
     failed = status.get("code") in _FAILED or status.get("status_code") in _FAILED or record.get("level") == "ERROR"
-    message = Row({**record, **status}).first("message", "description", "statusMessage", "error")
-    return (as_name(message) or "failed") if failed else record.name("error") or None
-
-
-def _score(record: Row) -> bool | None:
-    """A clear yes or no of an evaluator; anything else is no judgement of success."""
+    message = Row({**record, **status}).name("message", "description", "statusMessage", "error")
+    error = (message or "failed") if failed else record.name("error") or None
+    # A clear yes or no of an evaluator; anything else is no judgement of success.
     means = [as_dict(one).name("avg") for one in record.row("feedback_stats").values()]
     said = [score.name("stringValue", "value").casefold() for score in record.rows("scores")]
-    return next((_VERDICTS[value] for value in [*means, *said] if value in _VERDICTS), None)
+    score = next((_VERDICTS[value] for value in [*means, *said] if value in _VERDICTS), None)
+    return span | named | {"is_tool": is_tool, "error": error, "score": score}
 
 
 def _task_of(given: Any) -> str:

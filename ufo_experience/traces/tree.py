@@ -52,8 +52,16 @@ def named_at(row: Row) -> NameAt | None:
     """What names the control at a place, from the tree in `row` or in its observation; None when there is none."""
     holders = (row, *(as_dict(row.get(key)) for key in ("observation", "obs", "state")))
     trees = ([*elements_in(holder.get(key))] for holder in holders for key in _TREES)
-    found = next(filter(None, trees), None)
-    return (lambda x, y: _smallest(found, x, y)) if found else None
+    elements = next(filter(None, trees), None)
+    if elements is None:
+        return None
+
+    def smallest(x: float, y: float) -> Named | None:
+        inside = [one for one in elements if one[0][0] <= x <= one[0][2] and one[0][1] <= y <= one[0][3]]
+        inside.sort(key=lambda one: (one[0][2] - one[0][0]) * (one[0][3] - one[0][1]))
+        return next((Named(name, role, "tree") for _, name, role in inside), None)
+
+    return smallest
 
 
 def marks_in(row: Row) -> Marks:
@@ -77,13 +85,9 @@ def marks_of_text(text: str) -> Marks:
 
 def elements_in(tree: Any) -> Iterator[Element]:
     """The named elements of a tree that have a box, at most MAX_ELEMENTS."""
-    found: Iterator[Element] = iter(())
     if isinstance(tree, str):
-        text = tree[:MAX_TREE]
-        found = _of_xml(text) if "<" in text[:200] else _of_table(text)
-    elif isinstance(tree, list | dict):
-        found = _of_objects(as_list(tree))
-    return islice(found, MAX_ELEMENTS)
+        return islice((_of_xml if "<" in tree[:200] else _of_table)(tree[:MAX_TREE]), MAX_ELEMENTS)
+    return islice(_of_objects(as_list(tree)), MAX_ELEMENTS)
 
 
 def names_of_calls(calls: Sequence[Call], words: str, at: NameAt | None) -> list[Named | None]:
@@ -93,11 +97,9 @@ def names_of_calls(calls: Sequence[Call], words: str, at: NameAt | None) -> list
     """
     drags = any("drag" in call.name.casefold() for call in calls)
     places = [place_of(call) for call in calls]
-    aims: list[Any] = [
-        place if drags or not _MOVES.search(call.name) else None for call, place in zip(calls, places, strict=True)
-    ]
-    if not any(places):
-        aims = list(range(len(calls)))  # marks of elements and such
+    aims: list[Any] = list(range(len(calls)))  # marks of elements and such
+    if any(places):
+        aims = [place if drags or not _MOVES.search(calls[at].name) else None for at, place in enumerate(places)]
     aimed = list(dict.fromkeys(aim for aim in aims if aim is not None))
     spoken = _of_drag(words, len(aimed)) if drags else [name_of_next(words, "thought")] if len(aimed) == 1 else []
     by_aim = dict(zip(aimed, spoken, strict=False))
@@ -127,14 +129,6 @@ def place_of(call: Call) -> tuple[float, float] | None:
 def name_and_role(node: Row) -> tuple[str, str]:
     """The first name an element has, and its role; of a class name such as `android.widget.Button` the last part."""
     return node.name(*_NAMES), node.name(*_ROLES).rpartition(".")[2]
-
-
-def _smallest(elements: Sequence[Element], x: float, y: float) -> Named | None:
-    inside = [one for one in elements if one[0][0] <= x <= one[0][2] and one[0][1] <= y <= one[0][3]]
-    if not inside:
-        return None
-    _, name, role = min(inside, key=lambda one: (one[0][2] - one[0][0]) * (one[0][3] - one[0][1]))
-    return Named(name, role, "tree")
 
 
 def _of_xml(text: str) -> Iterator[Element]:

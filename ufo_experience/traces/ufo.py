@@ -1,4 +1,6 @@
-"""UFO session logs → trajectories: one per sub-task, then one for the whole request of each round. A sub-task that is
+"""UFO's files: session logs, `experience.yaml` and demonstrations, results of its dataflow.
+
+A session log gives one trajectory per sub-task, then one for the whole request of each round. A sub-task that is
 all of its round and says the same is not told twice.
 
 A status of FINISH is the agent's claim. Success comes from `evaluation.log`, which judges the session as a whole:
@@ -8,11 +10,14 @@ A status of FINISH is the agent's claim. Success comes from `evaluation.log`, wh
     no           False            False if it is the only one, or ends failed or unfinished; else unknown
     otherwise    unknown          unknown
 
-In a session of several rounds "no" falls on a round by the same rule as on a sub-task.
+In a session of several rounds "no" falls on a round by the same rule as on a sub-task. UFO keeps in a YAML what a user
+or a setting told it to keep, so an entry says nothing certain about success; only the first action of each example is
+structured. A dataflow task that was not executed is a plan: its steps say so, and its outcome is unknown.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect
 from collections.abc import Iterator
 from itertools import chain, groupby
@@ -21,12 +26,17 @@ from typing import Any
 
 from ufo_experience.controls import around, in_view
 from ufo_experience.errors import DataError
-from ufo_experience.schema import Problem, Trajectory
+from ufo_experience.schema import NOT_EXECUTED, Problem, Trajectory
+from ufo_experience.store.safe_yaml import load_yaml
+from ufo_experience.traces import ufo_log
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.ufo_lines import HOSTS, SKIPPED, LogEntry, release_of
-from ufo_experience.traces.ufo_session import EVALUATION, LOGS, RESPONSE, StepView, UfoLog, UfoSession, read_log
+from ufo_experience.traces.lines import problem
+from ufo_experience.traces.rows import RowsReader
+from ufo_experience.traces.ufo_log import EVALUATION, HOSTS, RESPONSE, LogEntry, StepView, UfoLog, UfoSession
+from ufo_experience.traces.values import Row, as_dict, as_name
 
+_MARKS = re.compile(r"^[^\S\n]{1,64}example:", re.MULTILINE)
 _SYSTEMS = {"LinuxAgent": "linux", "MobileAgent": "android"}
 
 
@@ -37,11 +47,11 @@ class UfoReader:
 
     def recognises(self, found: Found) -> bool:
         if found.path.is_dir():
-            return any((found.path / name).is_file() for name in LOGS)
-        return found.path.name == RESPONSE or any(map(release_of, found.values))
+            return any((found.path / name).is_file() for name in ufo_log.LOGS)
+        return found.path.name == RESPONSE or any(map(ufo_log.release_of, found.values))
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        log = read_log(path)
+        log = ufo_log.read_log(path)
         report.problems += log.problems
         if not any(session.rounds() for session in log.sessions):
             found = f"{len(log.problems)} of its lines cannot be read" if log.problems else "no record in it"
@@ -57,9 +67,14 @@ def _told(log: UfoLog, session: UfoSession) -> Iterator[Trajectory]:
     for entries in rounds:
         goes_on = entries is not rounds[-1]
         request = followed or next((entry.request for entry in entries if entry.request), "")
-        subtasks = [one for one in _subtasks_of(entries) if one[0].subtask]
+        # The actor entries by sub-task: a host entry, another text, index or application starts a new one.
+        told = [entry for entry in entries if entry.role != "error"]
+        groups = groupby(told, lambda one: (one.role, one.subtask, one.subtask_index, one.application))
+        subtasks = [list(group) for (role, subtask, *_), group in groups if role == "app" and subtask]
         alone = len(subtasks) == 1 and len(rounds) == 1
-        for one in [] if followed or _says_all(subtasks, request) else subtasks:
+        texts = [(text or "").casefold().split() for text in (request, *(one[0].subtask for one in subtasks))]
+        says_all = texts[1:] == texts[:1]  # the one sub-task of a round is its request: the whole tells of it
+        for one in [] if followed or says_all else subtasks:
             more = goes_on or one is not subtasks[-1]
             yield _tell(log, session, one, request, subtask=one[0].subtask, alone=alone, goes_on=more)
         yield _tell(log, session, entries, request, subtask=None, alone=len(rounds) == 1, goes_on=goes_on)
@@ -84,21 +99,18 @@ def _tell(
     judged = evaluation if evaluation and evaluation.complete and (success is not None or subtask is None) else None
     claimed, agent = any(entry.claims_end for entry in entries), _agent(entries)
     reason = entries[-1].error if success is None else evaluation.reason if evaluation and not success else ""
+    # The first plan there is: the host's for a whole request, else the actor's, else that of `request.log`.
+    views = (session.views[entry.step].plan for entry in entries if entry.step in session.views)
+    plans = chain((entry.plan for entry in entries), views)
     return draft.finish(
-        success=success,
-        evaluated_by="evaluator" if judged else "agent" if claimed else "none",
-        judge=judged.judge if judged else None,
-        failure_reason=reason,
+        success=success, evaluated_by="evaluator" if judged else "agent" if claimed else "none",
+        judge=judged.judge if judged else None, failure_reason=reason,
         score=judged.score if judged and success is not None else None,
-        **_spent(entries),
-        plan=_plan(session, entries),
-        agent=agent,
-        env=_SYSTEMS.get(agent, "windows"),
+        **_spent(entries), plan=next(filter(None, plans), ()), agent=agent, env=_SYSTEMS.get(agent, "windows"),
         started_at=draft.name if in_folder else None,
         sources=[log.path.with_name(EVALUATION)] if evaluation and not session.entries[-1].verdict else [],
-        complete=goes_on or session.complete,
-        problems=_problems_of(log, session),
-    )
+        complete=goes_on or session.complete, problems=_problems_of(log, session),
+    )  # fmt: skip
 
 
 def _followed_task(session: UfoSession) -> str:
@@ -108,20 +120,6 @@ def _followed_task(session: UfoSession) -> str:
     asked = session.evaluation.request if session.evaluation else ""
     known = any(asked in (entry.request, entry.subtask) for entry in session.entries)
     return "" if not asked or asked.startswith("[") or known or len(session.rounds()) < 2 else asked
-
-
-def _subtasks_of(entries: list[LogEntry]) -> list[list[LogEntry]]:
-    """The actor entries of one round by sub-task: a host entry, another text, index or application starts a new one."""
-    told = [entry for entry in entries if entry.role != "error"]
-    groups = groupby(told, lambda one: (one.subtask, one.subtask_index, one.application) if one.role == "app" else None)
-    return [list(group) for key, group in groups if key]
-
-
-def _says_all(subtasks: list[list[LogEntry]], request: str) -> bool:
-    """True where the one sub-task of a round is its request, word for word: the whole tells of it."""
-    texts = (request, *(one[0].subtask for one in subtasks))
-    first, *others = [" ".join((text or "").casefold().split()) for text in texts]
-    return others == [first]
 
 
 def _spent(entries: list[LogEntry]) -> dict[str, Any]:
@@ -137,12 +135,6 @@ def _spent(entries: list[LogEntry]) -> dict[str, Any]:
     }
 
 
-def _plan(session: UfoSession, entries: list[LogEntry]) -> tuple[str, ...]:
-    """The first plan there is: the host's for a whole request, else the actor's, else that of `request.log`."""
-    views = (session.views[entry.step].plan for entry in entries if entry.step in session.views)
-    return next((plan for plan in chain((entry.plan for entry in entries), views) if plan), ())
-
-
 def _steps_of(entry: LogEntry, session: UfoSession) -> Iterator[dict[str, Any]]:
     """Each executed or attempted action as the arguments of `Draft.step`; the first has what the model call cost."""
     view = session.views.get(-1 if entry.step is None else entry.step, StepView())
@@ -154,7 +146,7 @@ def _steps_of(entry: LogEntry, session: UfoSession) -> Iterator[dict[str, Any]]:
         yield step | {
             "control_type": action["control_type"] or view.type_of(label, control),
             "observation": entry.observation or (view.in_words() if acting else ""),
-            "result": action["result"] or ("skipped" if error.startswith(SKIPPED) else None),
+            "result": action["result"] or ("skipped" if error.startswith(ufo_log.SKIPPED) else None),
             "agent": _agent([entry]),
             "application": entry.application,
             "cost": entry.cost if number == 0 else None,
@@ -182,3 +174,78 @@ def _problems_of(log: UfoLog, session: UfoSession) -> list[Problem]:
         return bisect(starts, one.line or 0) if of_a_line else len(starts)
 
     return [one for one in log.problems if owner(one) == session.number - 1]
+
+
+class UfoYamlReader(RowsReader):
+    """One `experience.yaml` or demonstration file: `{exampleN: {example: {…}, Tips, request, Sub-task, app_list}}`."""
+
+    name = "ufo-yaml"
+    tasks = ("request",)
+    agent, env = "AppAgent", "windows"
+    suffixes, sign = (".yaml", ".yml"), _MARKS
+
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        for key, value in load_yaml(path, typed="Args").items():
+            entry = as_dict(value)
+            if key.startswith("example") and entry.row("example") and entry.name("request", "Sub-task"):
+                yield entry
+            else:
+                report.problems.append(problem(path, "E_ENTRY", f"{key[:60]!r} is not an example with a request"))
+
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+        example, applications = row.row("example"), [as_name(name) for name in row.listed("app_list")]
+        draft.request, draft.subtask = row.name("request"), row.name("Sub-task")
+        if function := example.name("Function"):
+            draft.step(
+                function, control=example.get("ControlText"), parameters=example.get("Args"), agent=self.agent,
+                observation=example.first("Observation", "Thought"), application=next(iter(applications), None),
+            )  # fmt: skip
+        for name in applications:
+            draft.application(name)
+        finished = example.name("Status").upper() == "FINISH"
+        told = {"plan": example.lines("Plan"), "tips": row.lines("Tips")}
+        return {"evaluated_by": "agent" if finished else "none", **told}
+
+
+class DataflowReader(RowsReader):
+    """One dataflow result. The published records miss fields their own schema requires; all are optional."""
+
+    name = "ufo-dataflow"
+    agent, env = "AppAgent", "windows"
+
+    def is_row(self, row: Row) -> bool:
+        results = row.keys() & {"instantiation_result", "execution_result"}
+        return bool(results) and bool(row.keys() & {"unique_id", "original"}) and bool(_request_of(row))
+
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+        draft.request = _request_of(row)
+        execution = row.row("execution_result")
+        judged, failure = execution.row("result"), execution.row("error")
+        draft.application(row.get("app"))
+        for item in _prefill(row).rows("instantiated_plan"):
+            worked = item.get("Success")
+            if function := item.name("Function"):
+                draft.step(
+                    function, control=item.first("MatchedControlText", "ControlText"), parameters=item.get("Args"),
+                    observation=item.get("Subtask"), agent=self.agent, application=row.get("app"),
+                    result=None if judged or isinstance(worked, bool) else NOT_EXECUTED,
+                    error="the step did not succeed" if worked is False else None,
+                )  # fmt: skip
+        verdict, seconds = ufo_log.evaluation_of(judged), row.row("time_cost").amount("execute")
+        outcome = {"success": verdict.success, "evaluated_by": "evaluator", "judge": "model"} if judged else {}
+        reason = verdict.reason if verdict.success is False else ""
+        return {
+            **outcome,
+            "failure_reason": reason or failure.text("message", "type") or None,
+            "latency_ms": seconds * 1000 if seconds is not None else None,
+            "plan": row.row("original").lines("original_steps"),
+            "complete": not failure,
+        }
+
+
+def _prefill(row: Row) -> Row:
+    return row.row("instantiation_result").row("prefill").row("result")
+
+
+def _request_of(row: Row) -> str:
+    return _prefill(row).text("instantiated_request") or row.row("original").text("original_task")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ufo_experience.redact.slot_types import FIXED
+from ufo_experience.redact.typed import FIXED
 from ufo_experience.schema import Experience
 from ufo_experience.trust.labels import MOST_CHARS, MOST_WORDS, strange_in
 

@@ -102,7 +102,7 @@ class ExperienceSummarizer:
         entries = _entries(path)
         known = {_content(entry) for entry in entries.values()}
         number = max((int(key[7:]) for key in entries if key.startswith("example") and key[7:].isdigit()), default=-1)
-        for entry in _each(_entry, summaries, "summaries"):
+        for entry in _each(_entry, summaries, "summaries", []):
             if entry and _content(entry) not in known:
                 known.add(_content(entry))
                 number += 1
@@ -112,11 +112,11 @@ class ExperienceSummarizer:
     @staticmethod
     def create_or_update_vector_db(summaries: Iterable[Any], db_path: str) -> None:
         """Store the summaries in the store at `db_path` (made if need be) and index them. Durable when it returns."""
-        done = ExperienceMemory.open(db_path).take_in(_each(_record, summaries, "summaries"))
+        done = ExperienceMemory.open(db_path).take_in(_each(_record, summaries, "summaries", []))
         _log.info("%d experiences stored in %s", len(done.added), db_path)
 
 
-def _each(make: Callable[[Any], T], items: Iterable[Any], what: str, failed: Failed | None = None) -> list[T]:
+def _each(make: Callable[[Any], T], items: Iterable[Any], what: str, failed: Failed) -> list[T]:
     """What is made of each item; one that cannot be used is named in the log, and in `failed`."""
 
     def attempt(place: int, item: Any) -> list[T]:
@@ -124,8 +124,7 @@ def _each(make: Callable[[Any], T], items: Iterable[Any], what: str, failed: Fai
             return [make(item)]
         except DataError as error:
             _log.warning("%s.%d is left out: %s", what, place, error)
-            if failed is not None:
-                failed.append((f"{what}.{place}", str(error)))
+            failed.append((f"{what}.{place}", str(error)))
             return []
 
     return [made for place, item in enumerate(items) for made in attempt(place, item)]
