@@ -25,7 +25,6 @@ from ufo_experience.procedure.acts import Act
 
 _SETTLED = 5.0  # seconds a page may take to come to rest
 _PAUSE = 0.05
-_CHECKED = 0.7  # seconds in which a page may begin to check what was typed, and draw its form anew under a click
 _MOST = 2_000  # controls of one view
 _LONGEST = 60  # characters of the text of a row that stands for a label
 _ROLES = {  # of the accessibility tree → as logs of desktops call them, too
@@ -81,10 +80,15 @@ Send = Callable[[str, dict[str, Any]], Any]
 
 
 class ChromiumDriver:
-    """Reads and acts through the protocol of the browser's developer tools; `send` sends one of its commands."""
+    """Reads and acts through the protocol of the browser's developer tools; `send` sends one of its commands.
+
+    `rest`: so many seconds after the last key a page may begin to check what was typed, and draw its form anew.
+    """
+
+    rest = 0.7
 
     def __init__(self, send: Send) -> None:
-        self._send, self._has_typed = send, False
+        self._send = send
         for domain in ("Accessibility", "DOM"):
             self._send(f"{domain}.enable", {})
 
@@ -122,9 +126,6 @@ class ChromiumDriver:
             raise DataError(f"this driver cannot do {act.action!r}", code="E_ACTION")
 
     def _click(self, node: int, count: int = 1) -> None:
-        if self._has_typed:
-            _at_rest(lambda: self._value(_EXTENT), _CHECKED)
-            self._has_typed = False
         self._send("DOM.scrollIntoViewIfNeeded", {"backendNodeId": node})
         # what has just come may be sliding in
         corners = _at_rest(lambda: self._send("DOM.getContentQuads", {"backendNodeId": node})["quads"])
@@ -140,7 +141,6 @@ class ChromiumDriver:
         if self._is_list(node):
             self._choose(node, text)  # recorders tell a list and a field alike: it was changed
             return
-        self._has_typed = True
         self._send("DOM.focus", {"backendNodeId": node})
         self._call(node, "function() { if (this.select) this.select(); else document.execCommand('selectAll'); }")
         if text:
@@ -188,17 +188,13 @@ class ChromiumDriver:
         return self._send("Runtime.evaluate", {"expression": expression, "returnByValue": True})["result"].get("value")
 
 
-def _at_rest(look: Callable[[], Any], quiet: float = 0.0) -> Any:
-    """What is seen, once it is the same twice, and for so many seconds; what is seen in the end where it never is."""
-    until, before, since = time.monotonic() + _SETTLED, None, time.monotonic()
-    while time.monotonic() < until:
-        seen = look()
-        if seen is None or seen != before:
-            before, since = seen, time.monotonic()
-        elif time.monotonic() - since >= quiet:
-            break
+def _at_rest(look: Callable[[], Any]) -> Any:
+    """What is seen, once it is the same twice; what is seen in the end where it never is."""
+    until, before = time.monotonic() + _SETTLED, None
+    while ((seen := look()) is None or seen != before) and time.monotonic() < until:
+        before = seen
         time.sleep(_PAUSE)
-    return before
+    return seen
 
 
 class PlaywrightDriver(ChromiumDriver):
@@ -256,7 +252,9 @@ def controls_of(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     A field that nothing labels is called by the text before it in its place, as a reader takes it.
     """
     by_id = {node["nodeId"]: node for node in nodes}
-    here = next((url for node in nodes if _said(node, "role") == "RootWebArea" and (url := _states(node).get("url"))), None)
+    here = next(
+        (url for node in nodes if _said(node, "role") == "RootWebArea" and (url := _states(node).get("url"))), None
+    )
     found: list[dict[str, Any]] = []
 
     def walk(node: Mapping[str, Any], place: _Place) -> None:

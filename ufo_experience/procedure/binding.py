@@ -110,8 +110,8 @@ class Binding:
         if step.target is None or not step.target.within:
             return step
         within, missing = self._values.fill(step.target.within)
-        if first := self._values.first_in(step.target.within):
-            return replace(step.aimed_at(within=""), row_of=first)
+        if values := self._values.in_row(step.target.within):
+            return replace(step.aimed_at(within=""), row_of=values[0], beside=values[1:])
         if missing:
             return _left_open(step, "within")
         by_itself = not step.is_own and bare(within).startswith(bare(step.name))

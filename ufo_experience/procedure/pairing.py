@@ -4,8 +4,8 @@
     Make the user mlopez a member of the group [Editors]        tkent → mlopez, Translators → Editors
 
 Two requests that read alike are laid side by side, values as one word of their kind, and so is each text that the run
-typed, chose or took an item for (`said`). Requests in other words are paired by the kind of their values, where each has
-one of it. What is left is said.
+typed, chose or took an item for (`said`). Requests in other words are paired by the kind of their values, where each
+has one of it. What is left is said.
 """
 
 from __future__ import annotations
@@ -94,10 +94,11 @@ def _pieces(request: Request, said: Iterable[str] = ()) -> list[Piece]:
         if one.kind != "number" or not _IN_WORD.search(request.text, max(0, one.start - 2), one.start)
     ]
     for one in _texts_said(request, said):
+        beside = [value for value in values if value.end <= one.start or one.end <= value.start]
         inside = [value for value in values if one.start <= value.start and value.end <= one.end]
-        if all(value in inside or value.end <= one.start or one.end <= value.start for value in values):
-            if not any((value.start, value.end) == (one.start, one.end) for value in inside):
-                values = [value for value in values if value not in inside] + [one]
+        is_known = any((value.start, value.end) == (one.start, one.end) for value in inside)
+        if len(beside) + len(inside) == len(values) and not is_known:
+            values = [*beside, one]
     words = [
         Piece(match[0], "", stem(match[0].casefold()), *match.span())
         for match in _WORD.finditer(request.text)
@@ -109,7 +110,10 @@ def _pieces(request: Request, said: Iterable[str] = ()) -> list[Piece]:
 def _texts_said(request: Request, said: Iterable[str]) -> Iterator[Piece]:
     """The texts of a run that stand in a request as whole words, the longest first."""
     text = request.text.casefold()
-    spans = [*(match.span() for match in _WORD.finditer(request.text)), *((one.start, one.end) for one in request.values)]
+    spans = [
+        *(match.span() for match in _WORD.finditer(request.text)),
+        *((one.start, one.end) for one in request.values),
+    ]
     starts, ends = {start for start, _ in spans}, {end for _, end in spans}
     for one in sorted(said, key=len, reverse=True):
         at = find_whole(one, text) if one not in SMALL else -1
