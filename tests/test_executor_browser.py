@@ -118,7 +118,8 @@ def test_fields_are_called_as_a_reader_calls_them_and_rows_by_their_data(tmp_pat
 CHECKED = """<html><body><nav aria-label="Main"><a href="here.html">Profile</a> <a href="#">Help</a></nav>
 <div id="errors"></div><label>Name <input id="n"></label><p><button id="k">Keep</button></p><p id="out"></p><script>
 let due; n.oninput = () => { clearTimeout(due); due = setTimeout(() => {
-  errors.innerHTML = '<p>checked</p>'.repeat(9); k.outerHTML = '<button id="k" onclick="keep()">Keep</button>'; }, 500); };
+  errors.innerHTML = '<p>checked</p>'.repeat(9);
+  k.outerHTML = '<button id="k" onclick="keep()">Keep</button>'; }, 500); };
 function keep() { out.textContent = 'kept ' + n.value; }
 </script></body></html>"""
 

@@ -235,8 +235,8 @@ class Executor:
         leaves = (
             due is not None and kind_of(due.action) == "click" and last is not None and kind_of(last.action) == "type"
         )
-        until = since = time.monotonic()
-        while leaves and since < until + self._wait and time.monotonic() - since < getattr(self.driver, "rest", 0.0):
+        begun = since = time.monotonic()
+        while leaves and since < begun + self._wait and time.monotonic() - since < getattr(self.driver, "rest", 0.0):
             before = [one.id for one in self._view.controls]
             await self._pause()
             if [one.id for one in (await self._look()).controls] != before:
