@@ -274,7 +274,7 @@ class SqliteIndex:
     def _follow(self, taken: int, change: int) -> None:
         """Make the rows of the records that changed after one change."""
         ask = """SELECT record.number, record.id, record.change FROM record LEFT JOIN row USING (number)
-            WHERE record.change > ? AND live AND row.change IS NOT record.change ORDER BY record.number"""
+            WHERE record.change > ? AND live AND row.change IS NOT record.change ORDER BY record.change, number"""
         waiting, made_all = self._catalog.read(ask, (taken,)), True
         for start in range(0, len(waiting) or 1, WINDOW):
             window = waiting[start : start + WINDOW]

@@ -7,7 +7,7 @@ import sqlite3
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, combinations
+from itertools import accumulate
 from typing import Any
 
 from ufo_experience.index.base import RAREST, Filter, Row, application_of, env_of, text_key
@@ -58,15 +58,16 @@ NEAREST = """
 
 
 def matches_of(column: str, counts: Mapping[str, int]) -> list[str]:
-    """What FTS5 is asked for: the rarest words; where these find too little also pairs of the next ones, which are too
-    common by themselves.
+    """What FTS5 is asked for: the rarest words; where these find too little also the next one, which is too common by
+    itself, beside one of the others.
     """
     rarest = sorted((word for word, count in counts.items() if count), key=lambda word: (counts[word], word))[:RAREST]
     quoted = ['"' + word.replace('"', '""') + '"' for word in rarest]
     few = bisect_right([*accumulate(counts[word] for word in rarest)], MATCHES)
-    alone, common = quoted[:few], quoted[few:]
-    pairs = [f"({one} AND {other})" for one, other in combinations(common, 2)] or common
-    narrow, wide = " OR ".join(alone), " OR ".join([*alone, *pairs])
+    alone, common = quoted[:few], quoted[few : few + 1]
+    others = " OR ".join(quoted[few + 1 :])
+    beside = [f"({common[0]} AND ({others}))"] if others else common
+    narrow, wide = " OR ".join(alone), " OR ".join([*alone, *beside])
     return [f"{{{column}}} : ({words})" for words in dict.fromkeys((narrow, wide)) if words]
 
 

@@ -79,7 +79,7 @@ def read_lines(path: Path, limit: int) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in lines if line.strip())
 
 
-def stamp_of(path: Path) -> str:
+def stamp_of(path: str | Path) -> str:
     """What tells that a file or folder has changed, its time at the end; "" when there is none."""
     with storage_errors(path), suppress(FileNotFoundError):
         info = os.lstat(path)
@@ -95,7 +95,7 @@ def _reason(error: OSError) -> str:
 
 
 @contextmanager
-def storage_errors(path: Path) -> Iterator[None]:
+def storage_errors(path: str | Path) -> Iterator[None]:
     """Turn an `OSError` into a `StorageError` that names the file."""
     try:
         yield

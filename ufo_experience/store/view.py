@@ -56,7 +56,7 @@ class View:
             return
         anew = stamp != now or now.startswith(f"{len(_EMPTY)} ")
         since = 0 if anew else since
-        changed = self._catalog.read("SELECT number, id, live FROM record WHERE change > ? ORDER BY number", (since,))
+        changed = sorted(self._catalog.read("SELECT number, id, live FROM record WHERE change > ?", (since,)))
         live = {id: number for number, id, is_live in changed if is_live}
         records = list(self._scan([*live]))
         texts = dict.fromkeys((number for number, _, _ in changed), b"")

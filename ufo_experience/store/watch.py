@@ -67,7 +67,7 @@ class Watch:
 
     def stamp(self, path: str) -> str:
         """What tells that a file has changed."""
-        return files.stamp_of(self._root / path)
+        return files.stamp_of(f"{self._root}/{path}")
 
     def read(self, path: str | Path) -> Read:
         """Read a record file. Raises `DataError`."""
