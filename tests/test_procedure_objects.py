@@ -554,6 +554,15 @@ def test_an_item_that_the_run_took_is_a_value_though_nothing_in_the_request_mark
     assert "Payroll" not in text
 
 
+def test_a_text_that_holds_values_of_its_own_goes_to_its_own_field(tmp_path):
+    task = "{} has moved. The new address is {}, {} {}."
+    fields = ("Street", "Code", "City")
+    old, new = ("77 Station Square", "62540", "Coldwell"), ("3 Church Road", "13302", "Brigton")
+    memory = memory_of(tmp_path, (task.format("akim", *old), [fill(*one) for one in zip(fields, old, strict=True)]))
+    text = told(memory, task.format("rvoss", *new))
+    assert all(f'type "{value}" in "{field}"' in text for field, value in zip(fields, new, strict=True))
+
+
 def test_a_part_of_a_value_in_brackets_is_typed_as_that_part(tmp_path):
     task = "Set up the user {} ({} {}) on this machine"
     memory = memory_of(

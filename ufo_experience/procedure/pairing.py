@@ -65,14 +65,23 @@ class Pairing:
     dropped: tuple[str, ...] = ()
     alike: bool = True
 
+    @property
+    def unexplained(self) -> int:
+        """How many values and words of either have nothing in the other."""
+        return len(self.left) + len(self.added) + len(self.words) + len(self.dropped)
+
 
 @lru_cache(maxsize=256)
 def pair(old: Request, new: Request, said: frozenset[str] = frozenset()) -> Pairing:
-    """Pair the values and words of two requests."""
+    """Pair the values and words of two requests; with texts as one word each where that leaves less unexplained."""
+    plain = _paired(old, new, ())
+    with_texts = _paired(old, new, said) if said else plain
+    return with_texts if with_texts.alike and with_texts.unexplained < plain.unexplained else plain
+
+
+def _paired(old: Request, new: Request, said: Iterable[str]) -> Pairing:
     a, b = _pieces(old, said), _pieces(new, said)
     alike = len(_words(a) & _words(b)) >= _ALIKE * max(len(_words(a)), len(_words(b)), 1)
-    if not alike:
-        a, b = _pieces(old), _pieces(new)
     found = _side_by_side(a, b, old.text, new.text) if alike else _by_kind(a, b)
     values = {one.text.casefold(): other.text for one, other in found}
     rest_old, rest_new = _others(a, [one for one, _ in found]), _others(b, [one for _, one in found])
@@ -86,7 +95,7 @@ def pair(old: Request, new: Request, said: frozenset[str] = frozenset()) -> Pair
     )
 
 
-def _pieces(request: Request, said: Iterable[str] = ()) -> list[Piece]:
+def _pieces(request: Request, said: Iterable[str]) -> list[Piece]:
     """The words and values of a request in order. A number at the end of a word is none: "kestrel-91"."""
     values = [
         Piece(one.text, one.kind, f"<{one.kind}>", one.start, one.end)
