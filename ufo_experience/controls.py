@@ -81,6 +81,11 @@ def is_fixed(role: str) -> bool:
     return role in _FIXED
 
 
+def is_known_role(type: str) -> bool:
+    """True for what is a kind of control, whatever else a word of a log may mean."""
+    return role_of(type) in _FIXED | ITEMS
+
+
 def fingerprint(name: str, role: str) -> str:
     """Four hex digits for a control: enough to see whether a screen is the same, too few to tell a name from."""
     return f"{zlib.crc32(f'{role}/{bare(name)}'.encode('utf-8', 'replace')) & 0xFFFF:04x}"
