@@ -321,8 +321,8 @@ def _control(
 
 
 def _leading_here(node: Mapping[str, Any], here: str | None) -> dict[str, Any]:
-    """A link to the page one is on is selected, as the tab is that is open."""
-    is_here = here is not None and _said(node, "role") == "link" and _states(node).get("url") == here
+    """A link to the page one is on is selected, as the tab is that is open; what "#" leads to, only the page knows."""
+    is_here = here and "#" not in here and _said(node, "role") == "link" and _states(node).get("url") == here
     return {"selected": True} if is_here else {}
 
 
