@@ -140,7 +140,7 @@ def import_file(
         done = memory.import_(file, approve=approve, restore=restore)
         tell_problems(console, done)
         console.answer(report_data(done), console.with_store(import_text(done, memory)))
-        if done.failed and not (done.added or done.skipped):
+        if done.failed:
             raise SystemExit(DataError.exit_code)
 
 

@@ -14,7 +14,7 @@ from ufo_experience.index.base import IndexReport, Progress, row_of
 from ufo_experience.memory.parts import Parts
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
-from ufo_experience.redact import redact_record
+from ufo_experience.redact import redact_record, redact_text
 from ufo_experience.request import forget
 from ufo_experience.schema import Experience, Problem, Trust, expect
 from ufo_experience.settings import Settings
@@ -23,7 +23,15 @@ from ufo_experience.store.base import Added, ExperienceStore, StoreReport
 from ufo_experience.store.exchange import ExportReport, ImportReport
 from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.location import quoted
-from ufo_experience.store.selection import ChangeReport, RecordFilter, SourceInfo, StoreStats, resolve, resolve_among
+from ufo_experience.store.selection import (
+    ChangeReport,
+    RecordFilter,
+    SourceInfo,
+    StoreStats,
+    resolve,
+    resolve_among,
+    resolve_removed,
+)
 
 Records = list[Experience]  # named here: inside the class `list` is a method
 Sources = list[SourceInfo]
@@ -111,11 +119,13 @@ class Upkeep:
         """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""
         return self.store.get(resolve(self.store, [expect(str, id, "id")])[0])
 
-    def list(self, *ids: str, where: RecordFilter | None = None, limit: int | None = None) -> Records:
-        """The records that are meant (default: all), the newest first; at most `limit`."""
+    def list(
+        self, *ids: str, where: RecordFilter | None = None, limit: int | None = None, removed: bool = False
+    ) -> Records:
+        """The records that are meant (default: all), the newest first; at most `limit`. `removed`: those taken out."""
         if limit is not None and expect(int, limit, "limit") < 1:
             raise UsageError(f"limit must be at least 1, not {limit}")
-        found = selection.select(self.store, _meant(ids, where))
+        found = selection.select(self.store, _meant(ids, where), removed=removed)
         return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
 
     def approve(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
@@ -125,11 +135,15 @@ class Upkeep:
         """
         return self._set_trust(ids, where, Trust.APPROVED, dry_run)
 
-    def quarantine(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
-        """Take records out of use without deleting them. See `selection.set_trust`."""
-        return self._set_trust(ids, where, Trust.QUARANTINED, dry_run)
+    def quarantine(
+        self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False, reason: str | None = None
+    ) -> ChangeReport:
+        """Take records out of use without deleting them; the reason is kept. See `selection.set_trust`."""
+        return self._set_trust(ids, where, Trust.QUARANTINED, dry_run, redact_text(reason or ""))
 
-    def _set_trust(self, ids: Sequence[str], where: RecordFilter | None, trust: Trust, dry_run: bool) -> ChangeReport:
+    def _set_trust(
+        self, ids: Sequence[str], where: RecordFilter | None, trust: Trust, dry_run: bool, reason: str = ""
+    ) -> ChangeReport:
         meant = _meant(ids, where)
         lessons = {one for one in meant.ids if is_lesson(one)}
         if not dry_run:
@@ -137,7 +151,7 @@ class Upkeep:
         records = replace(meant, ids=tuple(one for one in meant.ids if one not in lessons))
         if lessons and records.is_empty:
             return ChangeReport(dry_run=dry_run)
-        return selection.set_trust(self.store, records, trust, dry_run=dry_run)
+        return selection.set_trust(self.store, records, trust, dry_run=dry_run, reason=reason)
 
     def remove(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
         """Take records out; the same log read again does not bring them back, `undo_remove` does. See `purge`."""
@@ -149,7 +163,7 @@ class Upkeep:
 
     def undo_remove(self, *ids: str) -> Records:
         """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
-        back = self.store.restore(resolve_among(self.store.removed(), ids, "no removed record"))
+        back = self.store.restore(resolve_removed(self.store, ids))
         self.index_if_possible()
         return back
 
