@@ -59,7 +59,9 @@ def prompt(
 @command("Ask")
 def recommend(
     ctx: Context,
-    task: Annotated[list[str] | None, Argument(help="The task, where the state is nothing else.")] = None,
+    task: Annotated[
+        list[str] | None, Argument(help="The task, where the state says no more.", metavar="[TASK]...")
+    ] = None,
     application: Application = None,
     state: Annotated[
         str | None, Option(help="The state as JSON (task, env, …): a file, - for stdin, or itself.")
@@ -106,7 +108,7 @@ def run(
     show: Annotated[bool, Option("--show", help="Show the window of the browser.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Show the steps, and carry out none.")] = False,
 ) -> None:
-    """Carry out the known way of a task without a model, checking each step. Exit code 77: it stopped, or none is known."""
+    """Carry out the known way of a task without a model, checking each step; exit code 77: it stopped or is unknown."""
     with open_memory(ctx) as (console, memory):
         guide = memory.guide(text_of(task), application=application)
         plan = str(guide.procedure) if guide else "no way of this task is known"
