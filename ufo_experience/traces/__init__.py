@@ -144,7 +144,10 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
     file = str(found.path)
     reader = _reader_for(found, format)
     if reader is None:
-        raise DataError(plain.unknown_message(found), file=file, code="E_UNKNOWN_FORMAT")
+        if found.given:
+            raise DataError(plain.unknown_message(found), file=file, code="E_UNKNOWN_FORMAT")
+        report.skipped.append((file, plain.unknown_message(found)))
+        return
     try:
         yield from reader.read(found.path, report)
     except DataError as error:
