@@ -35,6 +35,7 @@ _ALL_CAPITALS = 3  # words behind the first; where so many all begin with a capi
 _MARKS = "“”„‟«»「」『』《》"
 _MONTH = "|".join(_DATA["months"].split())
 _PLAIN_MONTH = rf"(?!(?:{'|'.join(_DATA['months_that_are_words'].split())})\b)(?:{_MONTH})"
+_WEEKDAY = "|".join(_DATA["weekdays"].split())
 _ENDING = "|".join(_DATA["file_endings"].split())
 _CURRENCY = "|".join(_DATA["currencies"].split())
 _NUMBER = r"\d+(?:[.,]\d+)*"
@@ -67,7 +68,7 @@ _KINDS = {
         rf"|{_BEGIN}(?:{_MONTH})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?\b(?!:)(?:,?\s+{_YEAR}\b)?"
         rf"|{_BEGIN}(?:{_MONTH})\s+{_YEAR}\b|{_BEGIN}{_PLAIN_MONTH}\b"
         rf"|(?:\d{{4}}年)?\d{{1,2}}月(?:\d{{1,2}}[日号號])?"
-        rf"|{_BEGIN}{_YEAR}{_END}|{_BEGIN}(?:{'|'.join(_DATA['weekdays'].split())})\b"
+        rf"|{_BEGIN}{_YEAR}{_END}|{_BEGIN}(?:{_WEEKDAY})\b"
     ),
     "time": (
         rf"{_BEGIN}\d{{1,2}}:\d\d(?::\d\d)?(?:\s?(?:[ap]\.m\.|[ap]m\b|uhr\b))?"
@@ -108,6 +109,9 @@ _GENITIVE = re.compile(r"['’]s$")
 _SUBJECT = re.compile(  # "Tom Kent has left" begins with a name, "Open Excel and save" with a verb
     rf"(?!(?i:{_DATA['tells_about']})\b)[^\W\d_a-z][\w'’-]+(?: [^\W\d_a-z][\w'’.-]+)+ (?:{_DATA['predicates']})\b"
 )
+_WORD_RIGHT_BEFORE, _WORD_RIGHT_BEHIND = re.compile(r"(?<![\w'’])([\w-]+)\s+\Z"), re.compile(r"[\s/–-]+([\w-]+)")
+_DATE_PART = re.compile(rf"\d|(?:{_MONTH}|{_WEEKDAY})\b", re.IGNORECASE)
+_LEADS_TO_DAY = re.compile("|".join(_DATA["leads_to_day"].split()), re.IGNORECASE)
 _NO_NAMES = frozenset(_DATA["no_names"].split())
 _PRODUCTS = frozenset(_DATA["products"].split())
 
@@ -282,6 +286,8 @@ def _values(text: str, application: str | None) -> tuple[Value, ...]:
     end = 0
     names = _Names(text, application)
     for match in _VALUE.finditer(text):
+        if match.lastgroup == "date" and names.takes(match):
+            continue
         found += names.between(end, match.start())
         found.append(_value(match))
         end = match.end()
@@ -338,6 +344,21 @@ class _Names:
         self._ordinary = _PRODUCTS | _words_of(application)
         letters = re.findall(r"[^\W\d_]+", text)[1:]
         self._telling = len(letters) <= _ALL_CAPITALS or any(word.islower() for word in letters)
+        self._taken: set[int] = set()
+
+    def takes(self, date: re.Match[str]) -> bool:
+        """True for a month or a day of the week that is part of a name: right beside a name, beside no other part of a
+        date, and not led to as a day is ("on Friday Tom Kent calls")."""
+        if not (self._telling and date[0].isalpha() and date[0].istitle()):
+            return False
+        before = _WORD_RIGHT_BEFORE.search(self._text, max(0, date.start() - _LONGEST_WORD), date.start())
+        behind = _WORD_RIGHT_BEHIND.match(self._text, date.end(), date.end() + _LONGEST_WORD)
+        beside = [one for one in (before, behind) if one is not None]
+        is_date = (before and _LEADS_TO_DAY.fullmatch(before[1])) or any(_DATE_PART.match(one[1]) for one in beside)
+        if is_date or not any(self._is_name(one[1], one.start(1)) for one in beside):
+            return False
+        self._taken.add(date.start())
+        return True
 
     def between(self, start: int, end: int) -> list[Value]:
         """The names in one stretch without other values. Neighbouring words are one name."""
@@ -345,7 +366,7 @@ class _Names:
         pieces = _PIECE.finditer(self._text, start, end) if self._telling else ()
         for match in pieces:
             core = _GENITIVE.sub("", match.group().rstrip(".'’…"))
-            if not self._is_name(core, match.start()):
+            if match.start() not in self._taken and not self._is_name(core, match.start()):
                 continue
             first, last = match.start(), match.start() + len(core)
             if found and self._text[found[-1].end : first].isspace():
