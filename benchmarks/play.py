@@ -48,6 +48,7 @@ from ufo_experience.integrations.recorder import Recorder
 from ufo_experience.procedure.acts import Act, is_item_of, target_of
 from ufo_experience.procedure.screen import Control, read_screen
 from ufo_experience.prompt.block import parse_block
+from ufo_experience.request import holds
 from ufo_experience.settings import Settings
 
 FIRST, OFF = "first", "off"
@@ -178,7 +179,8 @@ def _meant(action: Mapping[str, Any], controls: Sequence[Control]) -> Sequence[C
     kind, within = str(action.get("type", "")), str(action.get("within", ""))
     able = [one for one in controls if one.usable and kind in ("", one.type) and within in one.within]
     if action.get("item"):
-        return [one for one in able if is_item_of(str(action["item"]), one.name, one.within)][:1]
+        items = [one for one in able if is_item_of(str(action["item"]), one.name, one.within)]
+        return [one for one in items if all(holds(one.within, str(said)) for said in action.get("beside", ()))][:1]
     if not action.get("name"):
         return [None] if action["do"] == "press" else []
     named = [one for one in able if one.bare == bare(str(action["name"]))]
@@ -211,7 +213,7 @@ def obey(block: str) -> list[dict[str, Any]]:
         place = {"name": step["control"], "type": step.get("control_type", ""), "within": step.get("within", "")}
         place["within"] = place["within"] or step.get("row_of", "")
         if step.get("item_of"):
-            place = {"item": step["item_of"], "type": step.get("control_type", "")}
+            place = {"item": step["item_of"], "type": step.get("control_type", ""), "beside": step.get("beside", ())}
         actions.append({"do": _VERBS.get(verb, verb), "text": text, **{key: one for key, one in place.items() if one}})
     return actions
 

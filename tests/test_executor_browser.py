@@ -115,6 +115,30 @@ def test_fields_are_called_as_a_reader_calls_them_and_rows_by_their_data(tmp_pat
     assert places == {"Priority": "", "Assigned To": "", "Submit New Entry": "", "retire": "tkent Tom Kent"}
 
 
+CHECKED = """<html><body><nav aria-label="Main"><a href="here.html">Profile</a> <a href="#">Help</a></nav>
+<div id="errors"></div><label>Name <input id="n"></label><p><button id="k">Keep</button></p><p id="out"></p><script>
+let due; n.oninput = () => { clearTimeout(due); due = setTimeout(() => {
+  errors.innerHTML = '<p>checked</p>'.repeat(9);
+  k.outerHTML = '<button id="k" onclick="keep()">Keep</button>'; }, 500); };
+function keep() { out.textContent = 'kept ' + n.value; }
+</script></body></html>"""
+
+
+def test_a_click_waits_for_a_form_that_checks_what_was_typed_and_a_link_to_here_is_not_clicked(tmp_path, browser):
+    """Many forms ask their server half a second after the last key, and draw themselves anew under the click."""
+    (tmp_path / "here.html").write_text(CHECKED, encoding="utf-8")
+    browser.get((tmp_path / "here.html").as_uri())
+    driver = SeleniumDriver(browser)
+    assert [one.get("selected") for one in driver.controls() if one["type"] == "Hyperlink"] == [True, None]
+    steps = [link("Profile", "Main"), fill("Name", "Ada"), click("Keep")]
+    memory = memory_of(tmp_path / "db", ('Be called "Ada"', steps))
+    done = memory.run('Be called "Maria"', driver, check="kept Maria")
+    assert (done.stopped, [one.text for one in done.steps]) == (
+        "done",
+        ['type "Maria" in "Name" (Edit)', 'click "Keep" (Button)'],
+    )
+
+
 def test_playwright(tmp_path, page):
     """The same through a page of Playwright, in the system's Chromium."""
     api = pytest.importorskip("playwright.sync_api")

@@ -435,6 +435,38 @@ def test_a_login_that_marks_itself_by_nothing_is_a_value_of_the_task(tmp_path):
     assert [guide.procedure.id] == [hit.experience.id for hit in memory.retrieve(asked)]
 
 
+PET = "Register the pet {} owned by {}"
+
+
+@pytest.mark.parametrize("owner", ["Jan Kowalski", "April Jones", "June Carter", "Tom Friday", "Sunday Adeyemi"])
+def test_a_name_that_is_a_month_or_a_day_is_typed_whole(owner, tmp_path):
+    """Half of a name in a field is worse than none: a run would save it."""
+    run = PET.format("Milo", "Jane Novak"), [fill("Name", "Milo"), fill("Owner", "Jane Novak"), click("Save")]
+    text = told(memory_of(tmp_path, run), PET.format("Coco", owner))
+    assert f'type "{owner}" in "Owner"' in text
+    assert "Not covered: –" in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "open_"),
+    [
+        ("Please register Coco, the pet of Tom Hanks", ["Coco", "Tom Hanks"]),
+        ("Register the pet owner Tom Hanks and his Coco", ["Tom Hanks", "Coco"]),
+        ("Register the pet of Tom Hanks", ["Tom Hanks"]),
+        ("Register Tom Hanks's pet Coco", ["Tom Hanks"]),
+    ],
+)
+def test_of_two_values_of_a_kind_none_is_given_to_the_wrong_field(asked, open_, tmp_path):
+    """Only the word that leads to both, the old and the new one, tells which is which; else both are open."""
+    run = PET.format("Milo", "Jane Novak"), [fill("Name", "Milo"), fill("Owner", "Jane Novak"), click("Save")]
+    text = memory_of(tmp_path, run).build_prompt(asked).text
+    is_known = "Coco" in asked and "Coco" not in open_
+    named = 'type "Coco" in "Name"' if is_known else 'type … in "Name" (Edit) [you decide: text]'
+    assert named in text
+    assert 'type … in "Owner" (Edit) [you decide: text]' in text
+    assert text.split("Not covered: ")[1].split("\n")[0].startswith(", ".join(open_))
+
+
 def test_a_login_and_the_parts_of_a_name_are_filled_into_their_fields(tmp_path):
     """What the request says of an account stands in the fields that took it, a password too."""
     task = "Make an account for {} {}: user name {}, e-mail {}@mail.example, first password {}"
@@ -512,3 +544,75 @@ def test_an_option_is_left_open_while_values_are_served_by_nothing(tmp_path):
     access = {"action": "select", "control": "Access", "control_type": "ComboBox", "parameters": {"text": "Everyone"}}
     memory = memory_of(tmp_path / "db", ("Share the folder of tkent with mlopez", [click("Share"), access]))
     assert "Everyone" not in memory.build_prompt("Share the folder of tkent with mlopez").prompt
+
+
+TOKENS_PAGE = screen(
+    seen("Tokens", "Hyperlink", "navigation"),
+    seen("t0", "Hyperlink", "t0 Chat akim"),
+    seen("t1", "Hyperlink", "t1 Chat tkent"),
+    seen("t2", "Hyperlink", "t2 Wiki tkent"),
+)
+
+
+@pytest.mark.parametrize(("view", "acted_on"), [(TOKENS_PAGE, ["Tokens", "t1"]), (TOKENS_PAGE[:2], ["Tokens"])])
+def test_a_row_is_the_one_that_holds_all_that_the_task_says_of_it(tmp_path, view, acted_on):
+    """Another person's token of the same program is the wrong object."""
+    task = "{} has lost the laptop: take away the token they use for {}"
+    token = click("token-of-akim", "Hyperlink", "token-of-akim Payroll akim 2026-01-02")
+    memory = memory_of(tmp_path, (task.format("akim", "Payroll"), [link("Tokens", "navigation"), token]))
+    now = task.format("tkent", "Chat")
+    assert "click the row of tkent [beside Chat]" in told(memory, now)
+    acted, _ = obey(memory, now, view)
+    assert [one["name"] for one in acted] == acted_on
+
+
+def test_a_login_in_the_row_of_a_person_is_that_of_another_person_now(tmp_path):
+    login = click("akim", "Hyperlink", "akim Anna Kim akim@mail.example")
+    memory = memory_of(tmp_path, ("Anna Kim has left, close the account", [link("Users", "navigation"), login]))
+    rows = [("mlopez", "Maria Lopez"), ("tkent", "Tom Kent")]
+    links = [seen(text, "Hyperlink", f"{one} {name}") for one, name in rows for text in (one, f"{one}@mail.example")]
+    view = screen(seen("Users", "Hyperlink", "navigation"), *links)
+    acted, end = obey(memory, "Tom Kent has left, close the account", view)
+    assert ([one["name"] for one in acted], end) == (["Users", "tkent"], "done")
+
+
+def test_an_item_that_the_run_took_is_a_value_though_nothing_in_the_request_marks_it(tmp_path):
+    """Programs are called Chat or Payroll: words like any others, at the beginning of a sentence."""
+    task = 'Limit its scope. {} asks for too much, "{}" will do'
+    steps = [click("Payroll", "Hyperlink", "Payroll 2026-01-02"), fill("Scope", "openid"), click("Keep")]
+    memory = memory_of(tmp_path, (task.format("Payroll", "openid"), steps))
+    text = told(memory, task.format("Chat", "openid email"))
+    assert 'click "Chat" (Hyperlink) in the row of Chat' in text
+    assert "Payroll" not in text
+
+
+def test_a_text_that_holds_values_of_its_own_goes_to_its_own_field(tmp_path):
+    task = "{} has moved. The new address is {}, {} {}."
+    fields = ("Street", "Code", "City")
+    old, new = ("77 Station Square", "62540", "Coldwell"), ("3 Church Road", "13302", "Brigton")
+    memory = memory_of(tmp_path, (task.format("akim", *old), [fill(*one) for one in zip(fields, old, strict=True)]))
+    text = told(memory, task.format("rvoss", *new))
+    assert all(f'type "{value}" in "{field}"' in text for field, value in zip(fields, new, strict=True))
+
+
+def test_a_part_of_a_value_in_brackets_is_typed_as_that_part(tmp_path):
+    task = "Set up the user {} ({} {}) on this machine"
+    memory = memory_of(
+        tmp_path, (task.format("hpark", "Hugo", "Park"), [fill("Given", "Hugo"), fill("Family", "Park")])
+    )
+    text = told(memory, task.format("iquist", "Ines", "Quist"))
+    assert 'type "Ines" in "Given"' in text
+    assert 'type "Quist" in "Family"' in text
+
+
+def test_a_grave_step_on_the_page_of_what_the_task_names_needs_no_row(tmp_path):
+    """There was one such button, and all that the request says leads there; where there are two nothing is done."""
+    row = "Date of revocation: this token has not been revoked"
+    page = [seen("Token", "Header"), seen("Revoke token", within=row), seen("Copy")]
+    steps = [click("token-a", "Hyperlink", "token-a Payroll"), {**click("Revoke token", within=row), "controls": page}]
+    memory = memory_of(tmp_path, ("The token token-a must not be accepted any more, revoke it", steps))
+    task = "The token token-b must not be accepted any more, revoke it"
+    first = seen("token-b", "Hyperlink", "token-b Chat")
+    for buttons, end in ((1, "done"), (2, "several_targets")):
+        others = [seen("Revoke token", within=f"revoked on day {number}") for number in range(buttons)]
+        assert obey(memory, task, screen(first, seen("Token", "Header"), *others, seen("Copy")))[1] == end

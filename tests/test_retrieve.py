@@ -73,6 +73,22 @@ def test_words_that_the_run_chose_may_be_others(tmp_path, task, served):
 
 
 @pytest.mark.parametrize(
+    ("text", "served"),
+    [("Moved upstairs", True), ("Ask for the key", True), ("Moved and then close the page", False)],
+)
+def test_a_text_that_the_run_typed_may_be_longer_or_shorter(tmp_path, text, served):
+    """Words that begin another demand are no text."""
+    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing", threshold=0.97)
+    task = "The description of the group {} is out of date. It should say: {}"
+    steps = [
+        {"action": "click", "control": "Canteen", "control_type": "ListItem"},
+        {"action": "type", "control": "Description", "control_type": "Edit", "text": "Opens at noon"},
+    ]
+    memory.remember(task.format("Canteen", "Opens at noon"), steps, True, "Helpdesk", "program")
+    assert bool(memory.retrieve(task.format("Library", text))) == served
+
+
+@pytest.mark.parametrize(
     "task", ["Water the plants", "Book a flight to Rome", "Turn off the lights in the hall", "Fold the laundry"]
 )
 def test_an_unrelated_task_gets_nothing_and_the_reason(memory, task):

@@ -46,7 +46,9 @@ _FIXED = frozenset(
     "button splitbutton checkbox radiobutton combobox edit spinner slider tabitem menuitem menu menubar hyperlink "
     "header headeritem toolbar".split()
 )
-
+# Parts of a page as ARIA and HTML call them; the first lead elsewhere.
+LANDMARKS = frozenset("navigation menu menubar toolbar banner".split())
+REGIONS = LANDMARKS | set("header footer main form search region complementary contentinfo aside".split())
 
 ITEMS = frozenset(("hyperlink", "listitem", "treeitem", "dataitem"))  # of another name they are another thing
 _ITEM_LENGTH = 4  # characters of a name that another name may be said to hold
@@ -79,6 +81,11 @@ def role_of(type: str | None) -> str:
 def is_fixed(role: str) -> bool:
     """True for what the application put there: a button, a field, a tab; not an item of a list, a row or a text."""
     return role in _FIXED
+
+
+def is_part_of_page(within: str, parts: frozenset[str] = REGIONS) -> bool:
+    """True for a place that is a part of every page, as "navigation" is; not for a row, a group or a dialog."""
+    return not parts.isdisjoint(_WORD.findall(within.casefold().replace("tool bar", "toolbar")))
 
 
 def fingerprint(name: str, role: str) -> str:

@@ -40,7 +40,7 @@ WAIT = 5.0  # seconds an effect may take to be seen
 _PAUSE = 0.05
 _TOGGLED = ("checkbox", "radiobutton")
 _MAY_COME = ("target_missing", "several_targets", "unexpected_screen")  # while a page is still loading
-_CHOSEN = ("tabitem", "treeitem", "listitem")
+_CHOSEN = ("tabitem", "treeitem", "listitem", "hyperlink")
 _TOLD = ("id", "name", "type", "within", "value", "checked", "selected", "expanded", "dialog", "options")  # to agents
 
 Ask = Callable[[Act], Any]
@@ -216,6 +216,7 @@ class Executor:
 
     async def _next(self) -> Act | Stop:
         """The next step, once its control is in view and, where it is to be asked for, somebody allows it."""
+        await self._come_to_rest()
         said = self.guide.next(self._view)
         if isinstance(said, Stop) and said.reason in _MAY_COME and await self._comes():
             said = self.guide.next(self._view)
@@ -227,6 +228,19 @@ class Executor:
         if await self._allowed(act):
             return act
         return Stop("needs_consent", f"nobody allowed it: {phrase(act.alone)}", act)
+
+    async def _come_to_rest(self) -> None:
+        """Before a click behind typing: wait until the page draws itself anew no more, as its driver knows (`rest`)."""
+        due, last = self.guide.due, self._steps[-1].act if self._steps else None
+        leaves = (
+            due is not None and kind_of(due.action) == "click" and last is not None and kind_of(last.action) == "type"
+        )
+        begun = since = time.monotonic()
+        while leaves and since < begun + self._wait and time.monotonic() - since < getattr(self.driver, "rest", 0.0):
+            before = [one.id for one in self._view.controls]
+            await self._pause()
+            if [one.id for one in (await self._look()).controls] != before:
+                since = time.monotonic()
 
     async def _comes(self) -> bool:
         """Wait for the control of the next step; False where it does not come into view."""

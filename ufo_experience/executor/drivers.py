@@ -80,7 +80,12 @@ Send = Callable[[str, dict[str, Any]], Any]
 
 
 class ChromiumDriver:
-    """Reads and acts through the protocol of the browser's developer tools; `send` sends one of its commands."""
+    """Reads and acts through the protocol of the browser's developer tools; `send` sends one of its commands.
+
+    `rest`: so many seconds after the last key a page may begin to check what was typed, and draw its form anew.
+    """
+
+    rest = 0.7
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -247,6 +252,7 @@ def controls_of(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     A field that nothing labels is called by the text before it in its place, as a reader takes it.
     """
     by_id = {node["nodeId"]: node for node in nodes}
+    here = next((_states(node).get("url") for node in nodes if _said(node, "role") == "RootWebArea"), None)
     found: list[dict[str, Any]] = []
 
     def walk(node: Mapping[str, Any], place: _Place) -> None:
@@ -257,7 +263,8 @@ def controls_of(nodes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             elif role == "StaticText":
                 place.before[:] = [name]
             if role in _ROLES and len(found) < _MOST and (name or role in _UNNAMED):
-                found.append(_control(node, role, *_label(node, role, name, place), place.dialog, by_id))
+                control = _control(node, role, *_label(node, role, name, place), place.dialog, by_id)
+                found.append(control | _leading_here(node, here))
                 if role not in _HOLDERS:
                     return
         for child in node.get("childIds", ()):
@@ -311,6 +318,12 @@ def _control(
         chosen = (_said(one, "name") for one in offered if _states(one).get("selected") is True)
         control["value"] = _said(node, "value") or ", ".join(chosen)
     return control
+
+
+def _leading_here(node: Mapping[str, Any], here: str | None) -> dict[str, Any]:
+    """A link to the page one is on is selected, as the tab is that is open."""
+    is_here = here is not None and _said(node, "role") == "link" and _states(node).get("url") == here
+    return {"selected": True} if is_here else {}
 
 
 def _states(node: Mapping[str, Any]) -> dict[str, Any]:

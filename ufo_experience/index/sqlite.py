@@ -87,7 +87,8 @@ class SqliteIndex:
         return [base.row_from_json(data) for (data,) in found]
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
-        self._refresh()
+        if self._seen is None:  # else as the candidates were found
+            self._refresh()
         return self._weights(self._counts("trusted", "raw", words))
 
     def count(self, filter: Filter | None = None) -> int:

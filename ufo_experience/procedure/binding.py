@@ -9,11 +9,11 @@ an item that reads like a label is the application's own. What stays unexplained
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from ufo_experience.controls import bare
+from ufo_experience.controls import LANDMARKS, bare, is_part_of_page
 from ufo_experience.procedure.acts import needs_consent
 from ufo_experience.procedure.pairing import AUXILIARIES, SMALL, abbreviates, beside_values, says, stems_of
 from ufo_experience.procedure.runs import Agreed
@@ -29,9 +29,6 @@ _ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # wh
 _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
 _CHOSEN = frozenset("checkbox radiobutton".split())
 _LABEL = re.compile(r"[^\W\d_]+(?:[ /&'-]{1,3}[^\W\dA-Z_]+){0,3}[.…]{0,3}")  # "Users", "Installed apps"; not "Tom Kent"
-# Parts of a page as ARIA and HTML call them; the first lead elsewhere.
-_LANDMARKS = frozenset("navigation menu menubar toolbar banner".split())
-_REGIONS = _LANDMARKS | set("header footer main form search region complementary contentinfo aside".split())
 _AND = re.compile(r"[,;.!?，。；、](?:\s|$)|\band\b")  # between two things that are asked for
 _WORDS = re.compile(r"[^\W_]+(?:['’.:@-][^\W_]+)*")
 _QUOTES = " '\"‘’“”„«»:"
@@ -113,13 +110,13 @@ class Binding:
         if step.target is None or not step.target.within:
             return step
         within, missing = self._values.fill(step.target.within)
-        if first := self._values.first_in(step.target.within):
-            return replace(step.aimed_at(within=""), row_of=first)
+        if values := self._values.in_row(step.target.within):
+            return replace(step.aimed_at(within=""), row_of=values[0], beside=values[1:])
         if missing:
             return _left_open(step, "within")
         by_itself = not step.is_own and bare(within).startswith(bare(step.name))
         in_dialog = step.around is not None and step.around.dialog  # a dialog holds no row of data
-        if not by_itself and (_LABEL.fullmatch(within) or self._is_said(within) or _is_landmark(within, _REGIONS)):
+        if not by_itself and (_LABEL.fullmatch(within) or self._is_said(within) or is_part_of_page(within)):
             return step
         if by_itself or in_dialog:
             return step.aimed_at(within="")
@@ -141,7 +138,8 @@ class Binding:
             return replace(step.aimed_at(name=first), item_of=first)
         if missing:
             return _left_open(step, "name")
-        if step.row_of and step.role and not self._agreed[place].confirmed and not _LABEL.fullmatch(old):
+        is_another_name = not _LABEL.fullmatch(old) or is_odd(old)  # "tkent", in the row of Tom Kent
+        if step.row_of and step.role and not self._agreed[place].confirmed and is_another_name:
             return replace(step.aimed_at(name=""), item_of=step.row_of, row_of="")
         if not self._is_explained(step, self._agreed[place]):
             self._unexplained.append(_Unexplained(place, "name", old, bool(step.role)))
@@ -149,7 +147,7 @@ class Binding:
 
     def _is_explained(self, step: ProcedureStep, agreed: Agreed) -> bool:
         """True for an item that words of the request, its place or other runs explain: it leads there in any task."""
-        if self._approved or (step.target and _is_landmark(step.target.within, _LANDMARKS)):
+        if self._approved or (step.target and is_part_of_page(step.target.within, LANDMARKS)):
             return True
         return step.role not in _ROWS and not agreed.varies and (agreed.confirmed or self._is_said(step.name))
 
@@ -176,7 +174,9 @@ class Binding:
                 continue  # the same again
             elif one in served or not fixed or (one.is_item and self._is_needed(one, unserved)):
                 # the only one of its name in view is found without the row it stood in
-                alone = step.around is not None and step.around.equals == 1 and not step.ask_first
+                # and, where what is asked for stands in the steps before, on the page of what they led to
+                is_there = not step.ask_first or (bool(self._values.all) and not unserved)
+                alone = step.around is not None and step.around.equals == 1 and is_there
                 drop = _without if one.what == "within" and alone else _left_open
                 self._steps[one.place] = drop(step, one.what)
 
@@ -258,10 +258,6 @@ def _is_labelled(name: str, value: str) -> bool:
     words = before.rstrip(_QUOTES)
     is_apart = " " in words or before[-1:] in _QUOTES[1:]
     return _LABEL.fullmatch(words) is not None and is_apart and not after.strip(_QUOTES)
-
-
-def _is_landmark(within: str, landmarks: Collection[str]) -> bool:
-    return not set(landmarks).isdisjoint(re.findall(r"\w+", within.casefold().replace("tool bar", "toolbar")))
 
 
 def _without(step: ProcedureStep, what: str) -> ProcedureStep:

@@ -25,7 +25,7 @@ _SIDES = 2  # controls on either side that must be the same, where the name is n
 _TOKEN = r"[^\s:=,;()\[\]/|]+"
 _BETWEEN = r"[\s:=,;()\[\]/|-]{1,4}"
 _LONGEST = 80  # characters of a value that is read
-_PICKED = frozenset(("tabitem", "radiobutton", "treeitem", "listitem"))
+_PICKED = frozenset(("tabitem", "radiobutton", "treeitem", "listitem", "hyperlink"))
 _OPENED = frozenset(("combobox", "menuitem", "treeitem", "menubar", "expander", "group"))
 
 
@@ -54,7 +54,7 @@ def _named(step: ProcedureStep, screen: Screen, known: Collection[str]) -> Contr
     """The control of the step's name, in its row and group; where it is gone, the one that stands in its place."""
     named = [one for one in screen.named(step.name) if not (step.role and one.role) or one.role == step.role]
     if step.row_of:
-        named = _in_row(step.row_of, named, screen)
+        named = _in_row((step.row_of, *step.beside), named, screen)
     elif step.target and step.target.within:
         named = [one for one in named if bare(one.within) == bare(step.target.within)]
     if named:
@@ -67,10 +67,10 @@ def _item(step: ProcedureStep, screen: Screen) -> Control | Stop:
     """The item of a value of the task: called so, in its row, or of a name that the value abbreviates."""
     value = step.item_of
     items = [one for one in screen.controls if one.name and (not step.role or one.role == step.role)]
-    row = _in_row(value, items, screen)
+    row = _in_row((value, *step.beside), items, screen)
     stages = (
-        [one for one in items if one.bare == bare(value)],
-        [one for one in row if abbreviates(value, one.name)] or row,
+        [one for one in (row if step.beside else items) if one.bare == bare(value)],
+        [one for one in row if abbreviates(value, one.name) or abbreviates(one.name, value)] or row,
         [one for one in items if abbreviates(value, one.name)],
         [one for one in items if step.name and holds(one.name, value)],
     )
@@ -80,12 +80,13 @@ def _item(step: ProcedureStep, screen: Screen) -> Control | Stop:
     return found[0] if found else Stop("target_missing", f"nothing in view is that of {value!r}")
 
 
-def _in_row(value: str, controls: list[Control], screen: Screen) -> list[Control]:
-    """Those that stand in the row of a value: the row is called so, or something in it is."""
-    rows = {
-        one.within for one in screen.controls if one.within and (holds(one.within, value) or one.bare == bare(value))
-    }
-    return [one for one in controls if one.within in rows]
+def _in_row(values: Sequence[str], controls: list[Control], screen: Screen) -> list[Control]:
+    """Those that stand in the row of some values: the row is called so, or something in it is."""
+    rows = [
+        {one.within for one in screen.controls if one.within and (holds(one.within, value) or one.bare == bare(value))}
+        for value in values
+    ]
+    return [one for one in controls if one.within in set.intersection(*rows)]
 
 
 def _only_one(step: ProcedureStep, named: Sequence[Control], screen: Screen) -> Control | Stop:

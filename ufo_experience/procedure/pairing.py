@@ -3,21 +3,22 @@
     Make the user tkent a member of the group [Translators]
     Make the user mlopez a member of the group [Editors]        tkent → mlopez, Translators → Editors
 
-Two requests that read alike are laid side by side, values as one word of their kind. Requests in other words are paired
-by the kind of their values, where each has one of it. What is left is said.
+Two requests that read alike are laid side by side, values as one word of their kind, and so is each text that the run
+typed, chose or took an item for (`said`). Requests in other words are paired by the kind of their values, where each
+has one of it. What is left is said.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from ufo_experience.request import Request, on_forgetting, stem
+from ufo_experience.request import Request, find_whole, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.tasks import is_odd
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
@@ -38,13 +39,14 @@ _WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’.@%&$+=~*#!_:/-]+[
 
 
 class Piece(NamedTuple):
-    """A word or a value of a request; `key` is what makes two of them the same."""
+    """A word, a value or a text that was `said` in the run; `key` is what makes two of them the same."""
 
     text: str
     kind: str
     key: str
     start: int
     end: int
+    said: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,11 +65,22 @@ class Pairing:
     dropped: tuple[str, ...] = ()
     alike: bool = True
 
+    @property
+    def unexplained(self) -> int:
+        """How many values and words of either have nothing in the other."""
+        return len(self.left) + len(self.added) + len(self.words) + len(self.dropped)
+
 
 @lru_cache(maxsize=256)
-def pair(old: Request, new: Request) -> Pairing:
-    """Pair the values and words of two requests."""
-    a, b = _pieces(old), _pieces(new)
+def pair(old: Request, new: Request, said: frozenset[str] = frozenset()) -> Pairing:
+    """Pair the values and words of two requests; with texts as one word each where that leaves less unexplained."""
+    plain = _paired(old, new, ())
+    with_texts = _paired(old, new, said) if said else plain
+    return with_texts if with_texts.alike and with_texts.unexplained < plain.unexplained else plain
+
+
+def _paired(old: Request, new: Request, said: Iterable[str]) -> Pairing:
+    a, b = _pieces(old, said), _pieces(new, said)
     alike = len(_words(a) & _words(b)) >= _ALIKE * max(len(_words(a)), len(_words(b)), 1)
     found = _side_by_side(a, b, old.text, new.text) if alike else _by_kind(a, b)
     values = {one.text.casefold(): other.text for one, other in found}
@@ -82,19 +95,39 @@ def pair(old: Request, new: Request) -> Pairing:
     )
 
 
-def _pieces(request: Request) -> list[Piece]:
+def _pieces(request: Request, said: Iterable[str]) -> list[Piece]:
     """The words and values of a request in order. A number at the end of a word is none: "kestrel-91"."""
     values = [
         Piece(one.text, one.kind, f"<{one.kind}>", one.start, one.end)
         for one in request.values
         if one.kind != "number" or not _IN_WORD.search(request.text, max(0, one.start - 2), one.start)
     ]
+    for one in _texts_said(request, said):
+        beside = [value for value in values if value.end <= one.start or one.end <= value.start]
+        inside = [value for value in values if one.start <= value.start and value.end <= one.end]
+        is_known = any((value.start, value.end) == (one.start, one.end) for value in inside)
+        if len(beside) + len(inside) == len(values) and not is_known:
+            values = [*beside, one]
     words = [
         Piece(match[0], "", stem(match[0].casefold()), *match.span())
         for match in _WORD.finditer(request.text)
         if not any(value.start < match.end() and match.start() < value.end for value in values)
     ]
     return sorted([*values, *words], key=lambda one: one.start)
+
+
+def _texts_said(request: Request, said: Iterable[str]) -> Iterator[Piece]:
+    """The texts of a run that stand in a request as whole words, the longest first."""
+    text = request.text.casefold()
+    spans = [
+        *(match.span() for match in _WORD.finditer(request.text)),
+        *((one.start, one.end) for one in request.values),
+    ]
+    starts, ends = {start for start, _ in spans}, {end for _, end in spans}
+    for one in sorted(said, key=len, reverse=True):
+        at = find_whole(one, text) if one not in SMALL else -1
+        if at in starts and at + len(one) in ends:
+            yield Piece(request.text[at : at + len(one)], "", one if " " in one else stem(one), at, at + len(one), True)
 
 
 def _words(pieces: Iterable[Piece]) -> set[str]:
@@ -121,7 +154,7 @@ def _side_by_side(a: Sequence[Piece], b: Sequence[Piece], old: str, new: str) ->
         marked = [[one for one in side if one.kind] for side in (a[i:j], b[k:m])]
         if kind == "equal":
             unled += both[:1]
-            found += [two for two in both if two[0].kind or is_odd(two[0].text)]
+            found += [two for two in both if two[0].kind or two[0].said or is_odd(two[0].text)]
         elif kind == "replace" and len(marked[0]) == len(marked[1]) > 0:
             found += zip(*marked, strict=True)
         elif kind == "replace" and max(j - i, m - k) <= _LONGEST:
@@ -137,7 +170,7 @@ def _unclear(
     pet of Tom" either may be the pet. One is left over, or the word that led to one leads elsewhere now."""
     rest = [*_others(a, [one for one, _ in found]), *_others(b, [one for _, one in found])]
     kinds = {one.kind for one in rest if one.kind}
-    for one, other in unled:
+    for one, other in (two for two in unled if two[0].kind):
         several = any(sum(piece.kind == one.kind for piece in side) > 1 for side in (a, b))
         leads = _words([*_right_before(one, a), *_right_before(other, b)])
         if several and leads & _words(a) & _words(b):
@@ -153,14 +186,15 @@ def _right_before(piece: Piece, pieces: Sequence[Piece]) -> Sequence[Piece]:
 def _joined(pieces: Sequence[Piece], text: str) -> Piece:
     first, last = pieces[0], pieces[-1]
     whole = text[first.start : last.end].strip("\"'“”")
-    return Piece(whole, first.kind if len(pieces) == 1 else "", first.key, first.start, last.end)
+    alone = len(pieces) == 1
+    return Piece(whole, first.kind if alone else "", first.key, first.start, last.end, alone and first.said)
 
 
 def _is_value(old: Piece, new: Piece, *, first: bool) -> bool:
     """False for another word for the same ("create" and "add"), and for "must not". The first word is a verb, or
     somebody's name or login."""
     says_little = any((SMALL | AUXILIARIES).issuperset(one.text.casefold().split()) for one in (old, new))
-    if old.kind or new.kind:
+    if old.kind or new.kind or old.said:
         return not says_little
     if first:
         return all(" " not in one.text and is_odd(one.text) for one in (old, new))

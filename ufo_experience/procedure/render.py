@@ -55,6 +55,8 @@ def marks(step: ProcedureStep, application: str) -> Iterator[str]:
     """What a reader must know of a step, as it stands in brackets behind it."""
     if step.application != application and is_name(step.application):
         yield f"in {quoted(step.application)}"
+    if step.beside:
+        yield f"beside {', '.join(map(word, step.beside))}"
     if step.item_of and step.kind == "select":
         yield f"the option of {word(step.item_of)}"
     if step.missing:

@@ -74,7 +74,7 @@ class ProcedureStep:
     what is open; a step with any is not carried out by itself. `optional` are the runs that did it and all runs.
     `asked_for` is False for a step that is asked for first and of which the request names nothing.
     `readable` is False for a name that is shown to nobody; `after` is the field filled right before, for one of
-    several equal controls; `row_of` the value whose row the control stands in.
+    several equal controls; `row_of` the value whose row the control stands in, `beside` what else that row holds.
     """
 
     number: int
@@ -86,6 +86,7 @@ class ProcedureStep:
     value_from: Source = ""
     item_of: str = ""
     row_of: str = ""
+    beside: tuple[str, ...] = ()
     after: str = ""
     missing: tuple[str, ...] = ()
     optional: tuple[int, int] | None = None

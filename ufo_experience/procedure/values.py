@@ -17,6 +17,7 @@ from ufo_experience.procedure.runs import request_of
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.typed import FIXED, SLOT_TYPE, slot_type
 from ufo_experience.request import Request, find_whole, holds
+from ufo_experience.retrieve.tasks import said_in
 from ufo_experience.retrieve.thesaurus import thesaurus
 from ufo_experience.schema import Experience, Trust
 
@@ -32,7 +33,7 @@ class Values:
 
     def __init__(self, run: Experience, new: Request, constants: Mapping[str, str] | None = None) -> None:
         self.run, self.old, self.new = run, request_of(run), new
-        self.pairing = pair(self.old, new)
+        self.pairing = pair(self.old, new, said_in(run))
         self.new_of = self.pairing.values
         self.all = (*self.new_of, *self.pairing.left)  # the values of the old request, in lower case
         self.served: set[str] = set()
@@ -100,11 +101,18 @@ class Values:
                 return type(value)(now[parts.index(int(value))]), []
         return value, []
 
-    def first_in(self, text: str) -> str:
-        """What stands now for the first value of an old text: a row begins with what it is of. "" where it has none."""
+    def in_row(self, text: str) -> tuple[str, ...]:
+        """What stands now for the values of a row: a row begins with what it is of. Of the others those that may be a
+        name: a date or an amount may be another one today."""
         found = [(slot.start(), self._of_slot(slot[0]) or "") for slot in PLACEHOLDER.finditer(text)]
         found += [(find_whole(old, text.casefold()), new) for old, new in self.new_of.items() if holds(text, old)]
-        return min(((at, -len(new), new) for at, new in found if new), default=(0, 0, ""))[2]
+        first, *rest = [new for _, _, new in sorted((at, -len(new), new) for at, new in found if new)] or [""]
+        others = [new for new in rest if slot_type(new) == "text" and not holds(first, new)]
+        return (first, *dict.fromkeys(others)) if first else ()
+
+    def first_in(self, text: str) -> str:
+        """The first of them; "" where a text has none."""
+        return next(iter(self.in_row(text)), "")
 
     def _fill_words(self, text: str, keep: Collection[str], missing: list[str]) -> str:
         held = [value for value in self.all if value not in keep and holds(text, value)]

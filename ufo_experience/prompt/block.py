@@ -47,6 +47,7 @@ _STEP = re.compile(
     rf"(?: in the row of (?P<row_of>{_Q}|{WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
     rf"(?P<more>(?: \w+=[^\s\"]+)*)"
 )
+_LISTED = rf"{_Q}|[^,\s][^,]*"
 _ENDS = re.compile(r"(?:Ends with: (.*?)   )?Not covered: (.*)")
 _LINES = {"What was done": "advice", "Reason": "reason", "On one screen": "on_one_screen", "Parts": "differs"}
 _LISTS = {"Tip": "tips", "Note": "notes"}
@@ -76,7 +77,7 @@ def parse_block(text: str, nonce: str | None = None) -> list[dict[str, Any]]:
 
     An example is a dict: task, application, outcome, worked, steps (or tried_and_failed, steps_of_unknown_outcome),
     ends_with, not_covered, … A step is a dict of its line (`step`) and its parts: number, action, control,
-    control_type, item_of, parameters, confirm, open, optional.
+    control_type, item_of, beside, parameters, confirm, open, optional.
 
     Raises:
         DataError: what stands between two markers are no examples of ours (`E_BLOCK`).
@@ -165,7 +166,7 @@ def _read_line(line: str, record: dict[str, Any], steps: str) -> None:
         record["steps_not_shown"] = int(more[1])
     elif ends := _ENDS.fullmatch(line):
         record |= {"ends_with": ends[1]} if ends[1] else {}
-        uncovered = re.findall(rf"{_Q}|[^,\s][^,]*", ends[2])
+        uncovered = re.findall(_LISTED, ends[2])
         record["not_covered"] = [_unquoted(one) for one in uncovered if one != "–"]
     elif word in _LISTS:
         record.setdefault(_LISTS[word], []).append(rest)
@@ -200,6 +201,8 @@ def _read_step(line: str) -> dict[str, Any] | None:
             step["optional"] = mark.removesuffix(" runs")
         elif mark.startswith("in "):
             step["application"] = _unquoted(mark[3:])
+        elif mark.startswith("beside "):
+            step["beside"] = [_unquoted(one) for one in re.findall(_LISTED, mark[7:])]
     return {name: one for name, one in step.items() if one not in ("", [], False) or name == "control"}
 
 

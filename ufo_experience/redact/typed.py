@@ -262,6 +262,6 @@ def describe(value: str, asked: Sequence[str]) -> str:
     if value in values:
         return f"{kind} from task slot {values.index(value) + 1}"
     if (at := find_whole(value, asked[0])) >= 0:
-        first, words = len(asked[0][:at].split()) + 1, len(value.split())
+        first, words = len(asked[0][: at + 1].split()), len(value.split())  # "(Hugo" is one word
         return f"{kind} from task " + (f"word {first}" if words == 1 else f"words {first} to {first + words - 1}")
     return f"{kind} from request" if find_whole(value, asked[-1]) >= 0 else kind

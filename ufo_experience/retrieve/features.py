@@ -103,14 +103,15 @@ def _read(request: Request) -> tuple[tuple[Word, ...], int]:
     What stands behind "about" or "named" fills a place, and so do values and what may be one elsewhere: runs of one
     procedure differ there, marked or not ("about the budget", "about the trip").
     """
+    known_words = thesaurus()
     says = [word not in COMMON and word not in _LEADS for word in request.words]
     asking = (place for place in range(*request.asked) if says[place] and not request.kinds[place])
     verb = next(asking, -1)
     found: list[Word] = []
     lead = ""
-    columns = zip(request.words, request.kinds, thesaurus().entries(request.words), says, strict=True)
+    columns = zip(request.words, request.kinds, known_words.entries(request.words), says, strict=True)
     for place, (word, kind, own, saying) in enumerate(columns):
-        known = not kind and (bool(own) or thesaurus().is_known(word))
+        known = not kind and (bool(own) or known_words.is_known(word))
         goes_on = lead in _ALWAYS_FILLED and _LEADS.get(word) in ("to", "of")  # "named songs for the evening"
         if word in _LEADS and place > verb and not goes_on:
             lead = _LEADS[word]
@@ -118,7 +119,7 @@ def _read(request: Request) -> tuple[tuple[Word, ...], int]:
         shared = (1.0 if saying else _COMMON_WEIGHT) * (_VALUE_WEIGHT if kind else 1.0)
         lost = shared * (_ARGUMENT_WEIGHT if lead else 1.0)
         lost *= _UNKNOWN_WEIGHT if saying and not known and place != verb else 1.0
-        related = thesaurus().related(own) if own else own
+        related = known_words.related(own) if own else own
         found.append(Word(word, own, related, bool(kind), saying, known, (lead or kind) if fills else "", shared, lost))
     return tuple(found), verb
 
@@ -130,7 +131,7 @@ def table_of(asked: Request, candidates: Sequence[Candidate], rarity: Mapping[st
     masked = np.array([[one.masked] for one in candidates])
     pairs = np.array([_pair(own, other, rarity) for other in others])
     near = meanings().compare(own.said, [other.said for other in others])
-    standing = _standing(own, candidates, near.mean(axis=1))
+    standing = _standing(own, candidates, others, near.mean(axis=1))
     return np.asarray(np.hstack([masked, pairs, near, standing]), np.float64)
 
 
@@ -202,11 +203,12 @@ def _same_values(asked: Prepared, had: Prepared, rarity: Mapping[str, float]) ->
 # ---- a record among others ----
 
 
-def _standing(asked: Prepared, candidates: Sequence[Candidate], near: Floats) -> Floats:
+def _standing(asked: Prepared, candidates: Sequence[Candidate], requests: Sequence[Prepared], near: Floats) -> Floats:
     """How far each is ahead of the best other procedure, and what tells how hard the request is."""
     together = near + np.array([one.words + one.masked for one in candidates])
     best = int(together.argmax())
-    same = np.array([_is_run_of(candidates[best], one) for one in candidates], np.bool_)
+    pairs = zip(candidates, requests, strict=True)
+    same = np.array([_is_run_of(candidates[best], requests[best], *pair) for pair in pairs], np.bool_)
     others = float(together[~same].max(initial=0.0))
     length = math.log(max(sum(word.stem not in COMMON for word in asked.words), 1))
     return np.column_stack(
@@ -219,11 +221,10 @@ def _standing(asked: Prepared, candidates: Sequence[Candidate], near: Floats) ->
     )
 
 
-def _is_run_of(best: Candidate, other: Candidate) -> bool:
+def _is_run_of(best: Candidate, one: Prepared, other: Candidate, two: Prepared) -> bool:
     """True for what reads like another run of the best one's procedure: that is not ahead of it, nor behind."""
     if best.row.task_key == other.row.task_key:
         return True
-    one, two = prepared(best.row.request), prepared(other.row.request)
     weight = {word.stem: word.lost for side in (two, one) for word in side.words}
     shared = math.fsum(weight[word] for word in one.stems & two.stems)
     alike = shared >= _ALIKE * math.fsum(weight.values())

@@ -68,8 +68,8 @@ class Meanings:
         return np.round(np.column_stack([asked, named]).astype(np.float64), DECIMALS)
 
     def _place_of(self, word: str) -> int:
-        unknown = len(self._place) + crc32(word.encode("utf-8", "surrogatepass")) % _UNKNOWN
-        return self._place.get(word, unknown)
+        place = self._place.get(word)
+        return len(self._place) + crc32(word.encode("utf-8", "surrogatepass")) % _UNKNOWN if place is None else place
 
     def _joined(self, requests: Sequence[Said]) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
         """The places of the words of all requests, how much each says there, and where the words of each begin."""

@@ -27,7 +27,7 @@ from ufo_experience.retrieve.on_screen import OnScreen, among_equals
 from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.retrieve.score import THRESHOLD, scored
 from ufo_experience.retrieve.structured import FieldWeights, outcome_quality, rank_score, recency, similarity
-from ufo_experience.retrieve.tasks import SAME_TASK, is_same_but_for_values, other_words, task_key
+from ufo_experience.retrieve.tasks import SAME_TASK, is_same_but_for_values, reads_alike, task_key
 from ufo_experience.retrieve.wordings import lifted
 from ufo_experience.schema import Experience, Hit, State, Trust
 from ufo_experience.trust.policy import HIDE_AFTER, TrustPolicy
@@ -256,7 +256,7 @@ class _Answer:
     def _same_task(self, one: Found) -> Found:
         """A request that differs from a stored one only in words that its run typed or chose is the same task."""
         asked, stored = one.here, one.row.request
-        if one.raw >= self._threshold or not other_words(asked, stored) or one.opposite is not None:
+        if one.raw >= self._threshold or not reads_alike(asked, stored) or one.opposite is not None:
             return one
         record = self._record(one)
         if record is None or not is_same_but_for_values(asked, stored, record):

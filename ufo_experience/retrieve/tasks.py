@@ -8,11 +8,11 @@ are of its procedure; where any word may differ at the same place, 116 of 198 ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from ufo_experience.controls import is_fixed, role_of
+from ufo_experience.controls import is_fixed, is_part_of_page, role_of
 from ufo_experience.ids import content_id
 from ufo_experience.redact.typed import SLOT_TYPE
 from ufo_experience.request import Request, application_key, on_forgetting, stem
@@ -24,6 +24,8 @@ SAME_TASK = 0.99  # how probable it is that a record of the same task helps
 _WORD = re.compile(r"<\w+>|[^\W_]+(?:['’.-][^\W_]+)*")
 _NAMES = re.compile(r"<name>(?: <name>)+")
 _MOST_WORDS = 3  # of a value in lower case
+_LONGEST = 4  # words of what stands in the place of a text that was typed or chosen
+_GOES_ON = frozenset("and then or but also und dann oder".split())  # such words begin another demand
 _MOST_ODD = 1 / 3  # of the words of a request; where more are not known, it may be in another language
 
 
@@ -59,49 +61,62 @@ def is_odd(word: str) -> bool:
     return len(own) > 2 and not thesaurus().is_known(own) and meanings().place(own) is None
 
 
-def other_words(asked: Request, stored: Request) -> list[tuple[str, str]] | None:
-    """The words of a stored request, and those in their place in one that is else the same; None where it is not.
-
-    >>> other_words(Request.parse("Give tkent the role editor"), Request.parse("Give tkent the role guest"))
-    [('guest', 'editor')]
-    """
-    new, old = _WORD.findall(asked.masked), _WORD.findall(stored.masked)
-    found = []
-    if len(old) != len(new) or set(old).isdisjoint(new):
-        return None
-    for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind == "replace" and j - i == m - k <= _MOST_WORDS and SKIPPED.isdisjoint(new[k:m]):
-            found.append((" ".join(old[i:j]), " ".join(new[k:m])))
-        elif kind != "equal":
-            return None
-    return found
+def reads_alike(asked: Request, stored: Request) -> bool:
+    """True where either says half of what the other says: they may differ in values alone."""
+    new, old = (set(_WORD.findall(one.masked)) for one in (asked, stored))
+    return 2 * len(new & old) >= max(len(new), len(old))
 
 
 def is_same_but_for_values(asked: Request, stored: Request, run: Experience) -> bool:
     """True for requests that differ only in words that the run typed or chose, or that are odd on either side."""
-    pairs = other_words(asked, stored)
-    if not pairs:
-        return False
-    said, odd = _said_in(run), _odd_words(stored)
+    said, odd = said_in(run), _odd_words(stored)
     odd_now = _odd_words(asked) | {"<name>"}
-    return all(old in said or (odd.issuperset(old.split()) and odd_now.issuperset(new.split())) for old, new in pairs)
+    new, old = (_joined(_WORD.findall(one.masked), said) for one in (asked, stored))
+    changes = [one for one in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if one[0] != "equal"]
+    for kind, i, j, k, m in changes:
+        was, now = old[i:j], new[k:m]
+        is_said = len(was) == 1 and was[0] in said and _may_be_text(now, like=was[0])
+        is_odd_now = j - i == m - k <= _MOST_WORDS and odd.issuperset(was) and odd_now.issuperset(now)
+        if kind != "replace" or not (is_said or is_odd_now):
+            return False
+    return bool(changes)
 
 
-def _said_in(run: Experience) -> set[str]:
-    """What a run typed or chose, and the items it took."""
+def _may_be_text(words: Sequence[str], like: str) -> bool:
+    """True for words that may stand in the place of a text: where that is one word, such as say something."""
+    return len(words) <= _LONGEST and (_GOES_ON if " " in like else SKIPPED | _GOES_ON).isdisjoint(words)
+
+
+def _joined(words: Sequence[str], said: Collection[str]) -> list[str]:
+    """The words, those of each text in `said` as one."""
+    found, at = [], 0
+    longest = max((len(text.split()) for text in said), default=1)
+    while at < len(words):
+        spans = (" ".join(words[at : at + count]) for count in range(longest, 1, -1))
+        text = next((one for one in spans if one in said), words[at])
+        found.append(text)
+        at += len(text.split())
+    return found
+
+
+def said_in(run: Experience) -> frozenset[str]:
+    """What a run typed or chose, and the items it took, in lower case."""
     said = {text.casefold() for step in run.action.steps for text in _values_of(step)}
     request = (run.state.request or run.state.task).casefold().split()
     for kind in run.slots.values():
         told = SLOT_TYPE.fullmatch(kind)
         if told is not None and told["first"]:
             said.add(" ".join(request[int(told["first"]) - 1 : int(told["last"] or told["first"])]).strip(".,;!?"))
-    return said
+    return frozenset(said) - {""}
 
 
 def _values_of(step: Step) -> Iterator[str]:
+    """What a step types, or takes of what belongs to a user: an item of a list, a link in a row."""
     yield from (value for value in step.parameters.values() if isinstance(value, str))
-    if not is_fixed(role_of(step.target_control.type)):
-        yield step.target_control.name
+    control, role = step.target_control, role_of(step.target_control.type)
+    in_row = role == "hyperlink" and control.within and not is_part_of_page(control.within)
+    if in_row or not is_fixed(role):
+        yield control.name
 
 
 on_forgetting(task_key.cache_clear)
