@@ -163,12 +163,13 @@ def test_a_report_credits_exactly_what_it_is_given(memory, tmp_path):
     assert memory.report([*ids, ids[0]], success=False, session="three") == ids
 
 
-@pytest.mark.parametrize("budget", [0, 1])
-def test_a_budget_of_nothing_adds_nothing(memory, budget):
-    """0 is a budget, not the absence of one."""
+def test_a_budget_of_nothing_adds_nothing(memory):
+    """0 is not the absence of a budget, and as little one here as on the command line."""
     found = memory.retrieve("Turn Bluetooth on")
-    block = memory.build_prompt("Turn Bluetooth on", found, max_tokens=budget)
+    block = memory.build_prompt("Turn Bluetooth on", found, max_tokens=1)
     assert (block.prompt, block.ids, block.tokens) == ("Turn Bluetooth on", (), 0)
+    with pytest.raises(UsageError, match="from 1, not 0"):
+        memory.build_prompt("Turn Bluetooth on", found, max_tokens=0)
 
 
 @pytest.mark.parametrize(("k", "threshold"), [(0, None), (51, None), (True, None), (3, 2.0), (3, float("nan"))])

@@ -487,7 +487,7 @@ def test_no_record_breaks_out_of_the_block(texts: list[str], success: bool | Non
 
 @given(
     text=_known_text,
-    budget=st.integers(0, 900),
+    budget=st.integers(1, 900),
     count=st.integers(0, 4),
     format=st.sampled_from(FORMATS),
 )

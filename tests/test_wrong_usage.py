@@ -21,6 +21,7 @@ from ufo_experience import (
     RecordFilter,
     Settings,
     build_experience_summary,
+    build_prompt_with_memory,
     compare_with_without_memory,
     create_experience_index,
     inject,
@@ -31,6 +32,8 @@ from ufo_experience import (
 )
 from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import ServiceError
+from ufo_experience.procedure.screen import read_screen
+from ufo_experience.settings import load_settings
 
 PAGE = Path(__file__).resolve().parent / "data" / "wrong_usage.md"
 HEAD = """# What wrong usage is answered with
@@ -41,6 +44,7 @@ same message stands in `{"error": {"code", "message"}}` on stdout.
 
 The store `experience_db` holds the sample sessions; `waiting_db` holds one of them, not judged by anybody.
 """
+RUN = {"task": "Open the gate", "steps": [{"action": "click", "control": "Gate", "kind": "Button"}]}
 STEP = '[{"action": "click", "control": "Send"}]'
 
 # A command as it is typed (split at blanks that stand outside of quotes), and files it needs.
@@ -308,20 +312,52 @@ TYPED = [
 CALLED: dict[str, tuple[Callable[[ExperienceMemory], object], str]] = {
     "memory.retrieve(query=…)": (lambda m: m.retrieve(query="Bluetooth"), "it takes task"),
     "memory.remember(…, sucess=True)": (lambda m: m.remember("Save", [], sucess=True), "did you mean success?"),
-    "memory.retrieve(…, app=…)": (lambda m: m.retrieve("Bluetooth", app="Settings"), "application"),
-    "memory.retrieve(…, k=3)": (lambda m: m.retrieve("Bluetooth", k=3), "top_k"),
+    "memory.retrieve(…, app=…)": (lambda m: m.retrieve("Bluetooth", app="Settings"), "did you mean application?"),
+    "memory.retrieve(…, k=3)": (lambda m: m.retrieve("Bluetooth", k=3), "did you mean top_k?"),
     "ExperienceMemory.open(…, treshold=.5)": (lambda m: ExperienceMemory.open("db", treshold=0.5), "threshold"),
     "ExperienceMemory.open(…, embedder='opneai')": (lambda m: ExperienceMemory("db", embedder="opneai"), "known are"),
     "memory.judge(…, judge='me')": (lambda m: m.judge("6935f48a", success=True, judge="me"), "user, program, model"),
     "memory.report(…, 'success')": (lambda m: m.report("6935f48a", "success"), "success"),
     "Recorder(…).start(…, app=…)": (lambda m: Recorder(m).start("Send it", app="Mail"), "application"),
     "Recorder(…).step({…})": (lambda m: begun(m).step({"action": "click"}), "action is a text"),
-    "Recorder(…).step(…, type=…)": (lambda m: begun(m).step("click", "Send", type="Button"), "control_type"),
+    "Recorder(…).step(…, type=…)": (
+        lambda m: begun(m).step("click", "Send", type="Button"),
+        "did you mean control_type?",
+    ),
     "Recorder(…).step before start": (lambda m: Recorder(m).step("click", "Send"), "recorder.start(task)"),
     "Recorder(…).finish('done')": (lambda m: begun(m).finish("done"), "True or False"),
     "Recorder(…).finish(True, 'me')": (lambda m: begun(m).finish(True, "me"), "user, program, model"),
     "Recorder(7)": (lambda m: Recorder(7), "ExperienceMemory"),
-    "memory.approve(['6935f48a'])": (lambda m: m.approve(["6935f48a"]), "id is a text"),
+    "memory.approve([7])": (lambda m: m.approve([7]), "id is a text"),
+    "memory.approve(['6935f48a', …])": (lambda m: m.approve(["6935f48a", "7"]), "no record"),
+    "memory.ingest(…, success='yes')": (lambda m: m.ingest(RUN, success="yes"), "success is True or False"),
+    "memory.ingest(…, success=0)": (lambda m: m.ingest(RUN, success=0), "success is True or False"),
+    "memory.ingest(…, aplication=…)": (lambda m: m.ingest(RUN, aplication="X"), "did you mean application?"),
+    "memory.ingest(…, foo=1)": (lambda m: m.ingest(SAMPLES, foo=1), "it takes"),
+    "memory.ingest(…, task=5)": (lambda m: m.ingest(RUN, task=5), "task is a text"),
+    "memory.ingest('nowhere')": (lambda m: m.ingest("nowhere"), "no such file"),
+    "memory.ingest(['nowhere'])": (lambda m: m.ingest(["nowhere"]), "no such file"),
+    "memory.remember('  ', …)": (lambda m: m.remember("  ", RUN["steps"], True), "the task is empty"),
+    "memory.remember(…, cost=-1)": (lambda m: m.remember("Save", RUN["steps"], True, cost=-1), "[cost]"),
+    "memory.remember(…, cost='a')": (lambda m: m.remember("Save", RUN["steps"], True, cost="a"), "[cost]"),
+    "memory.remember(…, score=7)": (lambda m: m.remember("Save", RUN["steps"], True, score=7), "[score]"),
+    "Recorder(…).finish(…, score=7)": (lambda m: begun(m).finish(True, "user", score=7), "[score]"),
+    "memory.remember(…, application=7)": (
+        lambda m: m.remember("Save", RUN["steps"], True, application=7),
+        "application is a text",
+    ),
+    "memory.build_prompt(…, max_tokens=0)": (lambda m: m.build_prompt("Save", max_tokens=0), "from 1, not 0"),
+    "memory.build_prompt([], 'Save')": (lambda m: m.build_prompt([], "Save"), "task is a text"),
+    "memory.build_prompt('Save', 7)": (lambda m: m.build_prompt("Save", 7), "hits is a list"),
+    "build_prompt_with_memory(…, None)": (lambda m: build_prompt_with_memory("Save", "", [], None), "is a list"),
+    "Settings(threshold=-1)": (lambda m: Settings(threshold=-1), "a number from 0 to 1"),
+    "guide.next(None)": (lambda m: read_screen(None), "controls is a list"),
+    "Recorder(…, logs=5)": (lambda m: Recorder(m, logs=5), "logs is a path"),
+    "Recorder(…).step(…, control=…)": (lambda m: begun(m).step("click", control="Send"), "did you mean target?"),
+    "ExperienceMemory.open(judge='off')": (lambda m: ExperienceMemory.open(judge="off"), "settings=Settings(judge=…)"),
+    "ExperienceMemory.open(Settings())": (lambda m: ExperienceMemory.open(Settings()), "settings=…"),
+    "RecordFilter(success=0)": (lambda m: RecordFilter(success=0), "success is True, False"),
+    "RecordFilter(since='soon')": (lambda m: RecordFilter(since="soon"), "write 2025-11-12"),
     "memory.ingest()": (lambda m: m.ingest(), "ingest(path, …)"),
     "memory.get(hit)": (lambda m: m.get(m.retrieve), "id is a text"),
     "memory.run('Send it', None)": (lambda m: m.run("Send it", None), "controls() and do(act)"),
@@ -329,7 +365,7 @@ CALLED: dict[str, tuple[Callable[[ExperienceMemory], object], str]] = {
     "memory.report(…, True)": (lambda m: m.report("6935f48a", True), "success=…"),
     "Settings(topk=3)": (lambda m: Settings(topk=3), "did you mean 'top_k'"),
     "Settings(colour='red')": (lambda m: Settings(colour="red"), "there are: db, embedder"),
-    "RecordFilter(app='Word')": (lambda m: RecordFilter(app="Word"), "application"),
+    "RecordFilter(app='Word')": (lambda m: RecordFilter(app="Word"), "did you mean application?"),
 }
 
 
@@ -374,11 +410,42 @@ def test_a_method_that_is_not_there_is_answered_with_those_that_are(cli, call):
         MISSPELT[call](memory)
 
 
-def test_paths_in_a_list_are_answered_with_how_several_are_named(cli, caplog):
-    """`ingest(glob(…))` reads nothing, and says so."""
-    memory = ExperienceMemory(cli.folder / "called_db", embedder="hashing")
-    assert memory.ingest([str(SAMPLES)]).failed
-    assert "ingest(*paths)" in caplog.text
+def test_what_is_plainly_meant_is_taken(tmp_path):
+    """Paths and ids in a list, one id to purge, a date as text, a control's type under another name."""
+    memory = ExperienceMemory(tmp_path / "db", embedder="hashing")
+    learned = memory.ingest([str(SAMPLES)], include_failures=True).added
+    assert memory.approve(learned[:2]).ids == tuple(learned[:2])
+    assert [one.id for one in memory.purge(learned[0])] == [learned[0]]
+    assert [one.id for one in memory.purge(learned[1][:8])] == [learned[1]]
+    assert len(memory.list(where=RecordFilter(since="2026-01-01"))) == len(learned) - 2
+    (made,) = memory.ingest(RUN, success=True).added
+    assert memory.get(made).action.steps[0].target_control.type == "Button"
+
+
+@pytest.mark.parametrize("text", ["off", "no", "false", "'off'"])
+def test_a_judge_that_is_off_is_off_however_yaml_reads_it(tmp_path, text):
+    """A bare `off` is the truth value False there."""
+    (tmp_path / "own.yaml").write_text(f"judge: {text}\n", encoding="utf-8")
+    read = load_settings(file=tmp_path / "own.yaml", environment={})
+    assert read.judge in ("off", text)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("anna", 2), ("ann", 0), ("Anna Friday", 1), ("savannah", 1), ("report", 1), ("\u5b89\u5a1c", 1)],
+)
+def test_a_search_finds_whole_words(tmp_path, words, found):
+    """`purge --search Anna` leaves the savannah alone; a script without blanks has no words to tell apart."""
+    memory = ExperienceMemory(tmp_path / "db", embedder="hashing")
+    tasks = [
+        "Book the savannah trip",
+        "Write to Anna on Friday",
+        "Open anna_report.docx",
+        "\u6253\u5f00\u5b89\u5a1c\u7684\u6587\u4ef6",
+    ]
+    for task in tasks:
+        memory.remember(task, RUN["steps"], True)
+    assert len(memory.list(where=RecordFilter(search=words))) == found
 
 
 NEEDING = {

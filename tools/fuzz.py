@@ -291,7 +291,7 @@ def check_prompt(rng: random.Random, records: int = 3) -> PromptBlock:
     """Build one prompt of generated records and check every promise about it."""
     hits = [Hit(experience=generated(rng), score=rng.random(), ranked_by="fused") for _ in range(records)]
     before = [hit.model_dump_json() for hit in hits]
-    task, budget = str(nasty(rng)), rng.choice([0, 100, 400, 1200, 4000])
+    task, budget = str(nasty(rng)), rng.choice([1, 100, 400, 1200, 4000])
     nonce = f"{rng.getrandbits(32):08x}"
     block = build_prompt(task, hits, max_tokens=budget, nonce=nonce)
     expect(block.tokens <= budget, "the budget is kept")

@@ -83,6 +83,11 @@ def is_fixed(role: str) -> bool:
     return role in _FIXED
 
 
+def is_known_role(type: str) -> bool:
+    """True for what is a kind of control, whatever else a word of a log may mean."""
+    return role_of(type) in _FIXED | ITEMS
+
+
 def is_part_of_page(within: str, parts: frozenset[str] = REGIONS) -> bool:
     """True for a place that is a part of every page, as "navigation" is; not for a row, a group or a dialog."""
     return not parts.isdisjoint(_WORD.findall(within.casefold().replace("tool bar", "toolbar")))

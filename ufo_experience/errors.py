@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import wraps
 from typing import Any, TypeVar
 
 C = TypeVar("C", bound=type)
+_OUR_NAMES = {"control": "target", "query": "task", "limit": "top_k", "db": "location"}
 
 
 class ExperienceError(Exception):
@@ -124,6 +126,15 @@ def plain_words(message: str) -> str:
     return said.replace("valid tuple", "list").replace("valid integer", "whole number")
 
 
+def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str:
+    """The known name that may be meant by one that is not known, "" where none is: spelled alike, longer, or a part."""
+    names = [*known]
+    alike = get_close_matches(name, names, n=1, cutoff=least)
+    longer = [one for one in names if one.startswith(name) or name in one.split("_")]
+    ours = [one for one in names if one == _OUR_NAMES.get(name)]
+    return next(iter([*ours, *alike, *longer]), "")
+
+
 def names_methods(kind: C) -> C:
     """Let a class answer a method that it lacks with those it has."""
     kind.__getattr__ = _no_such_attribute  # type: ignore[attr-defined]
@@ -131,7 +142,7 @@ def names_methods(kind: C) -> C:
 
 
 def names_arguments(kind: C) -> C:
-    """The same, and an unknown argument is answered with those that fit."""
+    """The same, and an unknown argument is answered with the nearest, and those that fit."""
     names_methods(kind)
     for name, method in list(vars(kind).items()):
         if isinstance(method, classmethod):
@@ -147,19 +158,21 @@ def _no_such_attribute(self: Any, name: str) -> Any:
 
 
 def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
-    parameters = inspect.signature(method).parameters.values()
+    parameters = inspect.signature(method).parameters
     by_name = inspect.Parameter.KEYWORD_ONLY
-    taken = [f"{one.name}{'=…' * (one.kind is by_name)}" for one in parameters if one.name not in ("self", "cls")]
+    taken = [f"{name}{'=…' * (one.kind is by_name)}" for name, one in parameters.items() if name not in ("self", "cls")]
 
     @wraps(method)
     def call(*args: Any, **given: Any) -> Any:
         try:
             return method(*args, **given)
         except TypeError as error:
-            if (
-                error.__traceback__ and error.__traceback__.tb_next
-            ):  # it was called rightly, and something inside failed
+            if error.__traceback__ and error.__traceback__.tb_next:  # called rightly, and something inside failed
                 raise
-            raise TypeError(f"{error}; it takes {', '.join(taken)}") from None
+            wrong = next((name for name in given if name not in parameters), "")
+            meant = f"did you mean {near}? " if wrong and (near := nearest(wrong, parameters)) else ""
+            if wrong and not meant and "settings" in parameters:
+                meant = f"a setting is given so: settings=Settings({wrong}=…); "
+            raise TypeError(f"{error}; {meant}it takes {', '.join(taken)}") from None
 
     return call

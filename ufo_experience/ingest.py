@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ufo_experience import schema
-from ufo_experience.errors import DataError, UsageError
+from ufo_experience.errors import DataError, NotFoundError, UsageError
 from ufo_experience.index.base import ExperienceIndex, row_of
 from ufo_experience.prompt.block import has_block, strip_blocks
 from ufo_experience.redact import KeepObservations, keep_constants, redact, redact_record, shortened
 from ufo_experience.request import forget
-from ufo_experience.schema import Experience, Problem, State, Trajectory, Trust, validate
+from ufo_experience.schema import Experience, Problem, State, Trajectory, Trust, expect_if_given, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.exchange import ImportReport
 from ufo_experience.summarize import Summarizer, experience_id
@@ -80,8 +80,8 @@ class _ReadRun:
 
 
 def ingest(
-    sources: Iterable[Source], store: ExperienceStore, summarizer: Summarizer, *, format: str = "auto",
-    include_failures: bool = False, trust: Trust | None = None, force: bool = False,
+    sources: Sequence[Source | Sequence[str | Path]], store: ExperienceStore, summarizer: Summarizer, *,
+    format: str = "auto", include_failures: bool = False, trust: Trust | None = None, force: bool = False,
     index: ExperienceIndex | None = None, keep_observations: KeepObservations = "short",
     earlier_versions: EarlierVersions | None = None, progress: Callable[[str, int, int], None] | None = None,
     **gaps: Unpack[LogGaps],
@@ -101,13 +101,16 @@ def ingest(
 
     Raises:
         StorageError, LockedError: the store cannot be written; what was committed before is kept.
-        UsageError: no such format, or a source that is none.
+        UsageError: no such format, a source or a gap that is none. NotFoundError: nothing is at any of the paths.
     """
+    named = expect_sources(sources)
+    for name, kind in (("task", str), ("application", str), ("success", bool)):
+        expect_if_given(kind, gaps.get(name), name)
     report = IngestReport()
     before = summarizer.spending.cost
     storing, constants = _Storing(store, report), Constants(index)
     try:
-        for run in _runs(sources, format, report, gaps, store.key()):
+        for run in _runs(named, format, report, gaps, store.key()):
             failed = run.trajectory.outcome.success is False
             report.read += bool(run.trajectory.steps) or failed
             known = next((one for one in (run.id, *run.others) if one in storing.waiting or one in store), None)
@@ -161,6 +164,22 @@ def learn(
 
 
 # ---- reading and redacting ----
+
+
+def expect_sources(sources: Sequence[Source | Sequence[str | Path]]) -> list[Source]:
+    """The sources one by one, also those of a list of paths.
+
+    Raises `UsageError` where there is none, `NotFoundError` where all are paths, and nothing is at any of them.
+    """
+    found: list[Any] = []
+    for given in sources:
+        several = isinstance(given, (list, tuple)) and all(isinstance(one, (str, os.PathLike)) for one in given)
+        found.extend(given if several else [given])  # type: ignore[arg-type]
+    if not found:
+        raise UsageError("ingest takes logs: ingest(path, …)")
+    if not any(os.path.exists(one) if isinstance(one, (str, os.PathLike)) else True for one in found):
+        raise NotFoundError("there is no such file or folder", file=str(found[0]))
+    return found
 
 
 def _runs(

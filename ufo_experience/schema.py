@@ -5,7 +5,7 @@ change one with `model_copy(update=…)`. Bad values raise `DataError` through `
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
@@ -68,7 +68,7 @@ Names = dict[Name, Name]
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 FileName = Annotated[Text, BeforeValidator(readable_name)]
 Unit = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False, strict=True)]
-Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False, strict=True)]
 Count = Annotated[int, Field(ge=0, strict=True)]
 Prints = Annotated[str, Field(pattern=r"^([0-9a-f]{4}){0,24}$")]
 Tags = Annotated[tuple[Name, ...], Field(max_length=MAX_TAGS)]
@@ -446,6 +446,7 @@ _KINDS: dict[Any, str] = {
     bool: "True or False",
     datetime: "a datetime",
     Mapping: "a dict of its fields",
+    Iterable: "a list",
     (str, Path): "a path",
 }
 
@@ -456,6 +457,11 @@ def expect(kind: type | tuple[type, ...], value: Any, name: str) -> Any:
         words = _KINDS.get(kind) or f"of the class {getattr(kind, '__name__', kind)}"
         raise UsageError(f"{name} is {words}, not {value!r:.60}")
     return value
+
+
+def expect_if_given(kind: type | tuple[type, ...], value: Any, name: str) -> Any:
+    """The same where None means that nothing was given."""
+    return None if value is None else expect(kind, value, name)
 
 
 def clip(text: str, limit: int = MAX_TEXT) -> str:

@@ -7,14 +7,14 @@ an environment variable: `UFO_EXPERIENCE_` and its name in capitals. Keys of ser
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
@@ -23,7 +23,7 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from ufo_experience.errors import UsageError, plain_words
+from ufo_experience.errors import UsageError, nearest, plain_words
 from ufo_experience.schema import Trust
 
 PREFIX = "UFO_EXPERIENCE_"
@@ -31,7 +31,8 @@ CONFIG_VARIABLE = "UFO_EXPERIENCE_CONFIG"
 OTHER_VARIABLES = frozenset(PREFIX + name for name in ("CONFIG", "CACHE"))
 DEFAULT_FILE = "ufo_experience.yaml"
 _log = logging.getLogger(__name__)
-Threshold = Annotated[float, Field(ge=-1.0, le=1.0, allow_inf_nan=False)]
+Threshold = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+OrOff = Annotated[str, BeforeValidator(lambda said: "off" if said is False else said)]  # YAML reads a bare off as False
 
 
 class Settings(BaseModel):
@@ -57,7 +58,7 @@ class Settings(BaseModel):
     threshold: Threshold | Literal["auto"] = "auto"
     """The lowest score that is served, a number from 0 to 1; `auto` is the calibrated one, else 0.75."""
 
-    judge: str = "auto"
+    judge: OrOff = "auto"
     """A chat model that is asked which of the best hits are the task at hand: `openai:MODEL`; `auto` asks OpenAI's if
     a key is set, `off` nobody. While it cannot answer, the score does, and the answer says `degraded`."""
 
@@ -116,7 +117,7 @@ def load_settings(
     for name in env:  # nothing that looks like a setting is ignored in silence
         if not name.startswith(PREFIX) or name in variables or name in OTHER_VARIABLES:
             continue
-        if near := _nearest(name, variables, 0.85):
+        if near := nearest(name, variables, 0.85):
             raise UsageError(f"unknown variable {name}; did you mean {near}?")
         if base is None:
             _log.warning("the variable %s is no setting and is ignored", name)
@@ -132,7 +133,7 @@ def load_settings(
 def _explained(name: str, kind: str, message: str, value: Any) -> str:
     """What is wrong with a setting, in words of the setting."""
     if kind == "extra_forbidden":
-        near = _nearest(name, Settings.model_fields, 0.6)
+        near = nearest(name, Settings.model_fields)
         return f"unknown setting {name!r}; " + (
             f"did you mean {near!r}?" if near else f"there are: {', '.join(Settings.model_fields)}"
         )
@@ -143,11 +144,6 @@ def _explained(name: str, kind: str, message: str, value: Any) -> str:
     if name == "db" and value == "":
         return "setting db: empty; is a variable not set?"
     return f"setting {name}: {plain_words(message)}, not {value!r}"
-
-
-def _nearest(name: str, known: Iterable[str], least: float) -> str:
-    """The known name most like one that is not known; "" where none is `least` alike."""
-    return next(iter(get_close_matches(name, list(known), n=1, cutoff=least)), "")
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from datetime import datetime
 from functools import wraps
 from typing import Annotated, Any, Literal
 
@@ -19,13 +18,6 @@ def filled(value: str | None) -> str | None:
     if value is not None and not value.strip():
         raise typer.BadParameter("empty; is a variable not set?")
     return value
-
-
-def moment(value: str) -> datetime:
-    try:
-        return datetime.fromisoformat(value.strip())
-    except ValueError:
-        raise typer.BadParameter(f"{value!r} is no date; write 2025-11-12 or 2025-11-12T10:30") from None
 
 
 def named(help: str) -> Any:
@@ -60,7 +52,7 @@ FILTER: dict[str, Any] = {
     "trust": Annotated[Trusts, Option(help="Records of this trust.")],
     "risk": Annotated[str, Option(help="Records with a risky step: any, none, or a kind.")],
     "search": Annotated[str, named("Records that hold all of these words.")],
-    "since": Annotated[datetime, Option(parser=moment, help="Made then or later, such as 2025-11-12.")],
+    "since": Annotated[str, named("Made then or later, such as 2025-11-12.")],
 }
 
 

@@ -14,8 +14,8 @@ from ufo_experience.cli.answers import answer_records, import_text, ingest_text,
 from ufo_experience.cli.app import command, given_of, open_memory, read_json, text_of
 from ufo_experience.cli.arguments import Application, Context, Judge, Session, Task, Trusts, Worked, named
 from ufo_experience.cli.console import Console, counted
-from ufo_experience.errors import DataError, ExperienceError, NotFoundError, UsageError
-from ufo_experience.ingest import unfollowable
+from ufo_experience.errors import DataError, ExperienceError, UsageError
+from ufo_experience.ingest import expect_sources, unfollowable
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.traces.files import LEARNED
 from ufo_experience.traces.in_memory import A_STEP
@@ -39,7 +39,7 @@ def ingest(
 
     --application, --task and --success or --failure say what logs do not say themselves.
     """
-    _expect_one_of(paths)
+    expect_sources(paths)  # a path that is spelled wrong leaves no empty store
     with open_memory(ctx, create=True) as (console, memory):
         how = {"format": format, "summarizer": summarizer, "trust": trust, "force": force, "wait": 60 * wait}
         told: dict[str, Any] = how | {"task": task, "application": application, "success": success}
@@ -51,12 +51,6 @@ def ingest(
         was_learned = any(reason == LEARNED for _, reason in report.skipped)
         if not (report.read or report.added or report.known or was_learned):
             raise SystemExit(DataError.exit_code)
-
-
-def _expect_one_of(paths: list[Path]) -> None:
-    """A path that is spelled wrong leaves no empty store."""
-    if not any(path.exists() for path in paths):
-        raise NotFoundError("there is no such file or folder", file=str(paths[0]))
 
 
 @contextmanager
@@ -135,7 +129,7 @@ def import_file(
     restore: Annotated[bool, Option("--restore", help="Your own export: trust, verdicts, use as they were.")] = False,
 ) -> None:
     """Take in records from elsewhere; they are quarantined until approved. UFO's own index files are not opened."""
-    _expect_one_of([file])
+    expect_sources([file])
     with open_memory(ctx, create=True) as (console, memory), learning(console, memory):
         done = memory.import_(file, approve=approve, restore=restore)
         tell_problems(console, done)

@@ -43,8 +43,8 @@ MaxTokens = Annotated[int | None, Field(description="Tokens of the text at most.
 Ids = Annotated[list[str], Field(description="Ids of the experiences that were shown.")]
 Id = Annotated[str, Field(description="Id of an experience; a unique beginning will do.")]
 Session = Annotated[str, Field(description="Name of the run: reported again, it counts once.")]
-Worked = Annotated[bool, Field(description="Whether the task was done.")]
-Judged = Annotated[bool | None, Field(description="Whether it worked, as you see it; null: unknown.")]
+Worked = Annotated[bool, Field(strict=True, description="Whether the task was done.")]
+Judged = Annotated[bool | None, Field(strict=True, description="Whether it worked, as you see it; null: unknown.")]
 Page = Annotated[str, Field(description="Address the browser begins with: https://…")]
 Wordings = Annotated[list[str], Field(description="Other ways to ask for it, eight at most.")]
 

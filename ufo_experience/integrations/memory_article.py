@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -167,7 +167,7 @@ def build_prompt_with_memory(
     """The text prompt for `task` with past experiences; `screenshot` and `controls` travel beside it."""
     hits = [
         Hit(experience=_record(view), score=float(view["similarity_score"]), ranked_by="fused")
-        for view in relevant_experiences
+        for view in expect(Iterable, relevant_experiences, "relevant_experiences")
     ]
     return str(build_prompt(task, hits, max_tokens=max_tokens).prompt)
 

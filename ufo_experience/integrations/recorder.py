@@ -19,19 +19,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from ufo_experience.errors import DataError, UsageError, names_arguments
 from ufo_experience.ids import new_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.redact import redact
-from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect
+from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect, expect_if_given
 from ufo_experience.session.files import append_line
 from ufo_experience.session.parts import SavePolicy
 from ufo_experience.traces.calls import arguments_of, take_target
 from ufo_experience.traces.files import FINISHED
-from ufo_experience.traces.in_memory import JudgedBy, run_of
+from ufo_experience.traces.in_memory import JudgedBy, expect_ending, run_of
 
 MAX_STEPS = 500  # of a run; what comes after is not noted
 MAX_RESULT = 2_000  # characters of a tool's answer
@@ -72,7 +72,7 @@ class Recorder:
         opened = ExperienceMemory(memory) if isinstance(memory, (str, Path)) else memory
         self.memory: ExperienceMemory = expect(ExperienceMemory, opened, "memory")
         self._policy = save if isinstance(save, SavePolicy) else SavePolicy(save)
-        self._folder = None if logs is None else Path(logs)
+        self._folder = None if logs is None else Path(expect((str, Path), logs, "logs"))
         self._max_tokens = max_tokens
         self._begin("", None)
         self._is_finished = True
@@ -92,7 +92,7 @@ class Recorder:
             _log.warning("the run before was not finished: its %d steps are %s", len(self._steps), left)
         if not expect(str, task, "task").strip():
             _log.warning("the task is empty: nothing is known of it, and nothing will be learned")
-        self._begin(task, None if application is None else expect(str, application, "application"))
+        self._begin(task, expect_if_given(str, application, "application"))
         known = Start()
         with self._silently():
             found = self.memory.retrieve(task, application=application)
@@ -184,10 +184,7 @@ class Recorder:
         credited, and a warning says so. `judge` "program" is a check of the result, "user" a person, "model" a model
         that did not act. `wordings` are other ways to ask for the task. The log gets the ending `.finished`.
         """
-        if success is not None:
-            expect(bool, success, "success")
-        if judge is not None and judge not in get_args(JudgedBy):
-            raise UsageError(f"judge is one of user, program, model, agent, not {judge!r}")
+        expect_ending(success, judge, score=score, tokens=tokens, cost=cost)
         self._expect_begun()
         if not self._steps and self.fault is None:
             _log.warning("no step was noted in this run: nothing is learned")

@@ -35,7 +35,17 @@ from ufo_experience.request import Request
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.retrieve.retriever import Query
 from ufo_experience.retrieve.structured import ActionAdvice, rank, recommend
-from ufo_experience.schema import Experience, Hit, Judge, Problem, State, Trust, Verdict, expect, validate
+from ufo_experience.schema import (
+    Experience,
+    Hit,
+    Judge,
+    Problem,
+    State,
+    Trust,
+    Verdict,
+    expect,
+    validate,
+)
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
@@ -52,7 +62,6 @@ if TYPE_CHECKING:
     from ufo_experience.procedure.guide import Guide
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieve.calibration import Calibration
-    from ufo_experience.traces.draft import LogGaps
     from ufo_experience.traces.in_memory import JudgedBy, Run, RunDetails, Steps
 
 Hits = list[Hit]  # named here: inside the class `list` is a method
@@ -94,7 +103,9 @@ class ExperienceMemory(Upkeep):
         if location is None or isinstance(location, (str, Path)):
             location = open_store(base.db, create=create, network=base.allow_network_store)
         elif where is None:
-            raise UsageError(f"location is a path, a URL or a store, not {type(location).__name__}")
+            raise UsageError(
+                f"location is a path, a URL or a store (Settings go into settings=…), not {type(location).__name__}"
+            )
         super().__init__(location, base, Parts(location, base, None if isinstance(embedder, str) else embedder))
 
     @classmethod
@@ -136,7 +147,7 @@ class ExperienceMemory(Upkeep):
 
     def ingest(
         self,
-        *sources: str | Path | Mapping[str, Any] | IO[Any],
+        *sources: str | Path | Sequence[str | Path] | Mapping[str, Any] | IO[Any],
         format: str = "auto",
         summarizer: str | None = None,
         include_failures: bool = False,
@@ -144,18 +155,19 @@ class ExperienceMemory(Upkeep):
         force: bool = False,
         wait: float = 0.0,
         progress: Progress | None = None,
-        **lacking: Unpack[LogGaps],
+        task: str | None = None,
+        application: str | None = None,
+        success: bool | None = None,
     ) -> IngestReport:
         """Read, redact, summarize and store logs, then bring the index in line; see `ingest.ingest`.
 
         A source is a file or a folder of them, an open file, or a run as a mapping with `task` and `steps`. For a model
-        that words records and does not answer the job waits at most `wait` seconds; then rules word them.
+        that words records and does not answer the job waits at most `wait` seconds; then rules word them. `task`,
+        `application` and `success` are yours to say for logs that do not.
         """
         from ufo_experience.ingest import ingest
         from ufo_experience.summarize import open_summarizer
 
-        if not sources:
-            raise UsageError("ingest takes logs: ingest(path, …), several as ingest(*paths)")
         self.parts.expect_embedder()
         level = None if trust is None else trust_level(trust)
         with self.parts.waiting(wait), span("create_memory") as told:
@@ -171,14 +183,16 @@ class ExperienceMemory(Upkeep):
                 keep_observations=self.settings.keep_observations,
                 earlier_versions=partial(self._runs_of, every=True),  # an earlier reading of the same log among them
                 progress=progress,
-                **lacking,
+                task=task,
+                application=application,
+                success=success,
             )
             told.set(records=len(report.added))
         if level is not None:  # what was stored before gets the trust and the outcome that are given now
             report.trusted = [one.id for one in self.store.scan(report.known) if one.trust is not level]
             for id in report.trusted:
                 self.store.set_status(id, trust=level)
-        if (success := lacking.get("success")) is not None:
+        if success is not None:
             known = [one for one in self.store.scan(report.known) if not one.outcome.is_judged]
             meant = [one for one in known if one.outcome.success in (None, success)]
             report.judged = [self.judge(one.id, success=success).id for one in meant]
@@ -313,7 +327,7 @@ class ExperienceMemory(Upkeep):
         """
         from ufo_experience.prompt.builder import build_prompt
 
-        found = self.retrieve(task) if hits is None else hits
+        found = self.retrieve(task) if hits is None else expect(Iterable, hits, "hits")
         shown = [*found, *(found.negatives if isinstance(found, Retrieval) else ())]
         limit = self.settings.max_tokens if max_tokens is None else max_tokens
         with span("build_prompt", max_tokens=limit) as told:

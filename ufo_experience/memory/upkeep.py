@@ -29,6 +29,9 @@ Records = list[Experience]  # named here: inside the class `list` is a method
 Sources = list[SourceInfo]
 Lessons = list[Lesson]
 
+Ids = Sequence[str | Iterable[str]]
+
+DIGITS_SHOWN = 8  # of an id, in lists and messages
 MOST_RUNS = 16  # of one task, that are compared for its procedure
 _log = logging.getLogger(__name__)
 
@@ -111,25 +114,29 @@ class Upkeep:
         """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""
         return self.store.get(resolve(self.store, [expect(str, id, "id")])[0])
 
-    def list(self, *ids: str, where: RecordFilter | None = None, limit: int | None = None) -> Records:
+    def list(self, *ids: str | Iterable[str], where: RecordFilter | None = None, limit: int | None = None) -> Records:
         """The records that are meant (default: all), the newest first; at most `limit`."""
         if limit is not None and expect(int, limit, "limit") < 1:
             raise UsageError(f"limit must be at least 1, not {limit}")
         found = selection.select(self.store, _meant(ids, where))
         return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
 
-    def approve(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
+    def approve(
+        self, *ids: str | Iterable[str], where: RecordFilter | None = None, dry_run: bool = False
+    ) -> ChangeReport:
         """Sign records off: they may be shown to agents everywhere. See `selection.set_trust`.
 
         Named by a filter, records with a risky step are left out (and listed) unless the filter says `risk`.
         """
         return self._set_trust(ids, where, Trust.APPROVED, dry_run)
 
-    def quarantine(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
+    def quarantine(
+        self, *ids: str | Iterable[str], where: RecordFilter | None = None, dry_run: bool = False
+    ) -> ChangeReport:
         """Take records out of use without deleting them. See `selection.set_trust`."""
         return self._set_trust(ids, where, Trust.QUARANTINED, dry_run)
 
-    def _set_trust(self, ids: Sequence[str], where: RecordFilter | None, trust: Trust, dry_run: bool) -> ChangeReport:
+    def _set_trust(self, ids: Ids, where: RecordFilter | None, trust: Trust, dry_run: bool) -> ChangeReport:
         meant = _meant(ids, where)
         lessons = {one for one in meant.ids if is_lesson(one)}
         if not dry_run:
@@ -139,7 +146,9 @@ class Upkeep:
             return ChangeReport(dry_run=dry_run)
         return selection.set_trust(self.store, records, trust, dry_run=dry_run)
 
-    def remove(self, *ids: str, where: RecordFilter | None = None, dry_run: bool = False) -> ChangeReport:
+    def remove(
+        self, *ids: str | Iterable[str], where: RecordFilter | None = None, dry_run: bool = False
+    ) -> ChangeReport:
         """Take records out; the same log read again does not bring them back, `undo_remove` does. See `purge`."""
         gone = selection.chosen(self.store, _meant(ids, where))
         if not dry_run:
@@ -147,23 +156,26 @@ class Upkeep:
             self._forget(gone)
         return ChangeReport(gone, dry_run=dry_run)
 
-    def undo_remove(self, *ids: str) -> Records:
+    def undo_remove(self, *ids: str | Iterable[str]) -> Records:
         """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
-        back = self.store.restore(resolve_among(self.store.removed(), ids, "no removed record"))
+        back = self.store.restore(resolve_among(self.store.removed(), _meant(ids, None).ids, "no removed record"))
         self.index_if_possible()
         return back
 
     def purge(
         self, source: str | Path | None = None, *, where: RecordFilter | None = None, dry_run: bool = False
     ) -> ChangeReport:
-        """Erase what came from a source (a file, a folder above it, a session), or what a filter says, everywhere:
-        records, removed ones too, index, vectors, verdicts, the audit log. Raises `NotFoundError` where there is none.
+        """Erase what came from a source (a file, a folder above it, a session), an id (8 digits or more), or what a
+        filter says, everywhere: records, removed ones too, index, vectors, verdicts, the audit log. The id
+        stays, so that the same log is not learned again. Raises `NotFoundError` where there is none.
         """
         if source is not None and where is not None:
             raise UsageError("give a source or a filter, not both (a filter has a source, too)")
-        meant = RecordFilter(source=str(source)) if source is not None else where or RecordFilter()
-        selection.expect_some(meant)
         known = [*self.store.ids(), *self.store.removed()]
+        named_by_id = len(str(source)) >= DIGITS_SHOWN and any(one.startswith(str(source)) for one in known)
+        by_source = RecordFilter(ids=(str(source),)) if named_by_id else RecordFilter(source=str(source))
+        meant = by_source if source is not None else where or RecordFilter()
+        selection.expect_some(meant)
         named = resolve_among(known, meant.ids) if meant.ids else None
         there = [*self.store.scan(named), *self.store.scan_removed(named)]
         gone = [one for one in there if meant.admits(one)]
@@ -268,12 +280,13 @@ class Upkeep:
         return selection.sources(self.store)
 
 
-def _meant(ids: Sequence[str], where: RecordFilter | None) -> RecordFilter:
-    """The filter with these ids."""
+def _meant(ids: Ids, where: RecordFilter | None) -> RecordFilter:
+    """The filter with these ids, which may stand in a list."""
     filter = RecordFilter() if where is None else expect(RecordFilter, where, "where")
-    for one in ids:
+    named = [one for given in ids for one in (given if isinstance(given, (list, tuple, set)) else [given])]
+    for one in named:
         expect(str, one, "id")
-    return replace(filter, ids=(*ids, *filter.ids))
+    return replace(filter, ids=(*named, *filter.ids))
 
 
 def _same_file(source: str, file: Path) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from ufo_experience.controls import bare, fingerprints, role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.retrieve.on_screen import OnScreen
-from ufo_experience.schema import clip
+from ufo_experience.schema import clip, expect
 
 APPLICATION = "application"
 _DIALOGS = frozenset("dialog alertdialog alert modal messagebox".split())
@@ -103,7 +103,7 @@ def read_screen(controls: Controls) -> Screen:
     """
     if isinstance(controls, Screen):
         return controls
-    given = tuple(controls)
+    given = tuple(expect(Iterable, controls, "controls"))
     shown = tuple(_control(one, place) for place, one in enumerate(given))
     if shown and all(one.id is None and not one.name and not one.type for one in shown):
         raise UsageError(f"controls: mappings or objects with id, name and type, not {clip(repr(given[0]), 80)}")

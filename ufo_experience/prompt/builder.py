@@ -102,13 +102,14 @@ def build_prompt(
     few-shot example dicts, without failures, since UFO imitates what it is shown.
 
     Raises:
-        UsageError: an unknown format, a negative budget, a nonce that is not 8 hex digits or stands in the task.
+        UsageError: an unknown format, a budget below 1, a nonce that is not 8 hex digits or stands in the task.
     """
+    expect(str, task, "task")
     for hit in hits:
         expect(Hit, hit, "each of hits")
     wrong = {
         f"unknown prompt format {format!r}: use one of text, messages, ufo": format not in get_args(Format),
-        f"max_tokens is a whole number from 0, not {max_tokens!r}": not isinstance(max_tokens, int) or max_tokens < 0,
+        f"max_tokens is a whole number from 1, not {max_tokens!r}": not isinstance(max_tokens, int) or max_tokens < 1,
         "allowed_actions is a collection of names, not one text": isinstance(allowed_actions, str),
         "the nonce stands in the task: draw a fresh one": nonce and nonce in task,
     }

@@ -96,7 +96,7 @@ class _Data:
         self.nouns: list[tuple[str, str, bool, bool]] = []  # word, section, may begin and may end inside a word
         for section, listed in words.items():
             for word in listed:
-                begins, ends = (_is_spaceless(word) or word[at] == "*" for at in (0, -1))
+                begins, ends = (is_spaceless(word) or word[at] == "*" for at in (0, -1))
                 self.nouns.append((word.strip("*"), section, begins, ends))
         spoken = "|".join(map(re.escape, filter(str.isascii, is_)))
         signs = "|".join([*(word for word in is_ if not word.isascii()), "[:=→»–—]", "[-=]>", "(?<=\\s)-"])
@@ -221,16 +221,16 @@ def _nouns(text: str) -> Iterator[Finding]:
             end = place + len(word)
             begins = inner_start or not _goes_on(small[place - 1 : place])
             if begins and (inner_end or not _goes_on(small[end : end + 1])):
-                rest = _LETTERS.match(text, end) if inner_end and not _is_spaceless(word) else None
+                rest = _LETTERS.match(text, end) if inner_end and not is_spaceless(word) else None
                 yield Finding(place, rest.end() if rest else end, section)
             place = small.find(word, end)
 
 
 def _goes_on(letter: str) -> bool:
-    return letter.isalpha() and not _is_spaceless(letter)
+    return letter.isalpha() and not is_spaceless(letter)
 
 
-def _is_spaceless(word: str) -> bool:
+def is_spaceless(word: str) -> bool:
     return _SPACELESS.search(word) is not None
 
 

@@ -53,7 +53,7 @@ class Row:
 
     @cached_property
     def text(self) -> str:
-        return f"{self.one.id} {searched(self.one)} {' '.join(self.one.state.wordings).casefold()}"
+        return f"{self.one.id} {self.one.id[:8]} {searched(self.one)} {' '.join(self.one.state.wordings).casefold()}"
 
     @property
     def way(self) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ from typing import Literal
 from ufo_experience.errors import NotFoundError, UsageError, names_arguments
 from ufo_experience.ids import is_id
 from ufo_experience.redact.run import texts_in
-from ufo_experience.request import application_key
+from ufo_experience.redact.secrets import is_spaceless
+from ufo_experience.request import application_key, find_whole
 from ufo_experience.schema import Experience, Provenance, Trust, expect, readable_name
 from ufo_experience.store.base import ExperienceStore, check_expected
 from ufo_experience.store.files import storage_errors
@@ -46,16 +47,16 @@ class RecordFilter:
     trust: Trust | str | None = None  # exactly this level
     risk: bool | str | None = None  # with a risky step, without one, or with this kind ("asks first", "address")
     search: str | None = None  # words that all stand in a record, whatever field they stand in
-    since: datetime | None = None  # made at this time or later; without a time zone it is UTC
+    since: datetime | str | None = None  # made at this time or later, also as 2025-11-12; without a time zone it is UTC
     expected: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.ids, str) or not all(isinstance(one, str) for one in self.ids):
             raise UsageError(f"ids is a list of texts, not {self.ids!r}")
-        if self.success not in (None, True, False, "unknown"):
+        if self.success not in (None, "unknown") and not isinstance(self.success, bool):
             raise UsageError(f"success is True, False or 'unknown', not {self.success!r}")
         if self.since is not None:
-            since = expect(datetime, self.since, "since")
+            since = expect(datetime, moment(self.since) if isinstance(self.since, str) else self.since, "since")
             object.__setattr__(self, "since", since if since.tzinfo else since.replace(tzinfo=timezone.utc))
         if self.trust is not None:
             object.__setattr__(self, "trust", trust_level(self.trust))
@@ -77,7 +78,7 @@ class RecordFilter:
             and (self.format is None or is_format(origin.format, self.format))
             and self.success in (None, outcome)
             and self.trust in (None, one.trust)
-            and (self.since is None or one.created_at >= self.since)
+            and (not isinstance(self.since, datetime) or one.created_at >= self.since)
             and (self.search is None or holds_words(searched(one), self.search))
             and (self.risk is None or _at_risk(one, self.risk))
         )
@@ -123,6 +124,14 @@ def trust_level(value: Trust | str) -> Trust:
         return Trust(value)
     except ValueError as error:
         raise UsageError(f"trust is one of {', '.join(level.value for level in Trust)}, not {value!r}") from error
+
+
+def moment(text: str) -> datetime:
+    """The date or time that a text says. Raises `UsageError`."""
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(f"since: {text!r} is no date; write 2025-11-12 or 2025-11-12T10:30") from None
 
 
 # ---- which are meant ----
@@ -222,8 +231,9 @@ def searched(one: Experience) -> str:
 
 
 def holds_words(text: str, words: str) -> bool:
-    """True where every one of these words stands in a text without case."""
-    return all(word in text for word in words.casefold().split())
+    """True where every one of these words stands in a text without case: as a word, where blanks tell what one is."""
+    apart, wanted = text.replace("_", " "), words.casefold().replace("_", " ").split()
+    return all(word in text if is_spaceless(word) else find_whole(word, apart) >= 0 for word in wanted)
 
 
 def _at_risk(one: Experience, risk: bool | str) -> bool:

@@ -13,19 +13,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from typing_extensions import TypedDict
 
-from ufo_experience.errors import DataError, UsageError
+from ufo_experience.errors import DataError, UsageError, nearest
 from ufo_experience.ids import content_hash, new_id
-from ufo_experience.schema import LONGEST_RUN, MAX_STEPS, Judge, Step, Trajectory, expect
+from ufo_experience.schema import (
+    LONGEST_RUN,
+    MAX_STEPS,
+    Judge,
+    Outcome,
+    Step,
+    Trajectory,
+    expect,
+    expect_if_given,
+    validate,
+)
 from ufo_experience.store.strict_json import parse
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.rows import APPLICATION, SESSION, STEP_KEYS, STEPS, TASK, add_row, is_step, stated_ending
+from ufo_experience.traces.rows import (
+    APPLICATION,
+    SESSION,
+    STEP_KEYS,
+    STEPS,
+    TASK,
+    add_row,
+    is_step,
+    kind_key,
+    stated_ending,
+)
 from ufo_experience.traces.values import Row, as_list
 
 FORMAT = "api"
@@ -68,22 +87,30 @@ class Run:
     unknown: tuple[str, ...] = ()
 
 
+def expect_ending(success: bool | None, judge: JudgedBy | None, **numbers: Any) -> None:
+    """Raise where what a program says of the end of a run cannot be kept as it is given."""
+    expect_if_given(bool, success, "success")
+    if judge is not None and judge not in get_args(JudgedBy):
+        raise UsageError(f"judge is one of user, program, model, agent, not {judge!r}")
+    validate(Outcome, {"success": success, **numbers})
+
+
 def judged_run(
     task: str, steps: Steps, success: bool | None, judge: JudgedBy | None, *, application: str | None, **details: Any
 ) -> Run:
     """A run and who judged it; without a `session` of its own it gets a random one.
 
-    Raises `UsageError` for an unknown judge or detail, `DataError` for no steps or one that names no action.
+    Raises `UsageError` for no task, an unknown judge or detail, `DataError` for no steps or one that names no action.
     """
-    expect(str, task, "task")
-    if success is not None:
-        expect(bool, success, "success")
-    if (judge or "caller") not in _JUDGES:
-        raise UsageError(f"judge is one of user, program, model, agent, not {judge!r}")
+    if not expect(str, task, "task").strip():
+        raise UsageError("the task is empty")
+    for name in ("session", "env", "agent"):
+        expect_if_given(str, details.get(name), name)
+    expect_if_given(str, application, "application")
+    expect_ending(success, judge, **{name: details.get(name) for name in ("score", "cost", "tokens", "latency_ms")})
     if unknown := details.keys() - RunDetails.__annotations__:
         known_names = ["success", "application", "judge", *RunDetails.__annotations__]
-        near = get_close_matches(min(unknown), known_names, n=1)
-        meant = f"did you mean {near[0]}? " if near else ""
+        meant = f"did you mean {near}? " if (near := nearest(min(unknown), known_names)) else ""
         raise UsageError(f"unknown: {', '.join(sorted(unknown))}; {meant}known are {', '.join(known_names)}")
     by, said_by = _JUDGES[judge or "caller"] if success is not None else ("none", None)
     session = details.pop("session", None) or new_id()[:16]
@@ -104,7 +131,7 @@ def run_of(
         if not isinstance(row, Mapping) or not is_step(Row(row)):
             raise _wrong(f"names no action; a step looks like {A_STEP}", f"steps.{place}")
         add_row(draft, Row(row), application=application)
-        unknown |= dict.fromkeys(str(key) for key in row if key not in STEP_KEYS)
+        unknown |= dict.fromkeys(str(key) for key in row if key not in STEP_KEYS and key != kind_key(Row(row)))
     if not draft.steps:
         raise _wrong("there are none: what did the run do?", "steps")
     read = draft.finish(success=success, **more)
@@ -116,7 +143,7 @@ def runs_in(value: Any) -> Iterator[Run]:
     """The runs of a JSON value: one with a task and steps, or a list of them; of others `DataError` says the keys."""
     for place, one in enumerate(as_list(value), start=1):
         if isinstance(one, (str, Path)):
-            raise _wrong(f"a list of runs holds {one!r:.60}; logs are named one by one: ingest(*paths)")
+            raise _wrong(f"a list of runs holds {one!r:.60}; logs are named by themselves: ingest(*paths)")
         record = Row(one) if isinstance(one, Mapping) else Row()
         if not record.has(*TASK) or not record.has(*STEPS):
             keys = ", ".join(map(str, record)) if isinstance(one, Mapping) else type(one).__name__

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ufo_experience.controls import NAME_LENGTH, ListedControl, around, in_view
+from ufo_experience.controls import NAME_LENGTH, ListedControl, around, in_view, is_known_role
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Around, Trajectory
 from ufo_experience.traces import calls as tools
@@ -33,6 +33,7 @@ APPLICATION = ("application", "app", "application_name", "process_name", "app_na
 SESSION = ("session", "session_id", "run", "run_id", "episode_id", "episode", "trajectory_id", "task_id")
 
 _LOOSE_ACTION = ("type", "action_content", "name")  # an action only for an item of a list of steps
+_LOOSE_KIND = ("role", "kind", "type")  # the kind of a control where the value is one
 _BESIDE = tuple("x y coordinate coordinates text value keys key url selector direction index ref app_name".split())
 _OBSERVATION = ("observation", "thought", "thinking", "reasoning", "state", "step_instruction", "description")
 _TIME = ("timestamp", "time", "created_at", "action_timestamp")
@@ -133,6 +134,12 @@ def is_step(one: Any) -> bool:
     return row.has(*ACTION) or (row.has("name") and tools.is_tool_call(row))
 
 
+def kind_key(row: Row) -> str:
+    """Where a step says of what kind its control is; "" where it does not."""
+    loose = (key for key in _LOOSE_KIND if row.has(*ACTION) and is_known_role(row.name(key)))
+    return row.key("control_type") or next(loose, "")
+
+
 def is_item(one: Any) -> bool:
     """True for an item of a list of steps that names an action, also as JSON text or under a loose name."""
     row = as_dict(one)
@@ -167,7 +174,7 @@ def steps_of_row(
     marks = marks_in(record) if any(call.ref for call in calls) else {}
     for step in steps_of_calls(calls, words or as_name(thought), named_at(record), marks):
         name, role = named_control(stated) if stated is not None else (step["control"], "")
-        kind = role or step["control_type"] or record.get("control_type")
+        kind = role or step["control_type"] or record.get(kind_key(record))
         yield step | {
             "control": name,
             "control_type": kind,
