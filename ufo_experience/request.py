@@ -66,9 +66,8 @@ _KINDS = {
         rf"{_BEGIN}\d{{1,4}}(?P<sep>[/-])\d{{1,2}}(?:(?P=sep)\d{{1,4}})?{_END}|{_BEGIN}\d{{1,2}}\.\s?\d{{1,2}}\.(?:{_YEAR})?(?!\d)"
         rf"|{_BEGIN}\d{{1,2}}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?:{_MONTH})\b\.?(?:,?\s+{_YEAR}\b)?"
         rf"|{_BEGIN}(?:{_MONTH})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?\b(?!:)(?:,?\s+{_YEAR}\b)?"
-        rf"|{_BEGIN}(?:{_MONTH})\s+{_YEAR}\b|{_BEGIN}{_PLAIN_MONTH}\b"
-        rf"|(?:\d{{4}}年)?\d{{1,2}}月(?:\d{{1,2}}[日号號])?"
-        rf"|{_BEGIN}{_YEAR}{_END}|{_BEGIN}(?:{_WEEKDAY})\b"
+        rf"|{_BEGIN}(?:(?:{_MONTH})\s+{_YEAR}|{_PLAIN_MONTH}|{_WEEKDAY})\b"
+        rf"|(?:\d{{4}}年)?\d{{1,2}}月(?:\d{{1,2}}[日号號])?|{_BEGIN}{_YEAR}{_END}"
     ),
     "time": (
         rf"{_BEGIN}\d{{1,2}}:\d\d(?::\d\d)?(?:\s?(?:[ap]\.m\.|[ap]m\b|uhr\b))?"
@@ -109,9 +108,8 @@ _GENITIVE = re.compile(r"['’]s$")
 _SUBJECT = re.compile(  # "Tom Kent has left" begins with a name, "Open Excel and save" with a verb
     rf"(?!(?i:{_DATA['tells_about']})\b)[^\W\d_a-z][\w'’-]+(?: [^\W\d_a-z][\w'’.-]+)+ (?:{_DATA['predicates']})\b"
 )
-_WORD_RIGHT_BEFORE, _WORD_RIGHT_BEHIND = re.compile(r"(?<![\w'’])([\w-]+)\s+\Z"), re.compile(r"[\s/–-]+([\w-]+)")
 _DATE_PART = re.compile(rf"\d|(?:{_MONTH}|{_WEEKDAY})\b", re.IGNORECASE)
-_LEADS_TO_DAY = re.compile("|".join(_DATA["leads_to_day"].split()), re.IGNORECASE)
+_LEADS_TO_DAY = re.compile(rf"(?:{_DATA['leads_to_day']})\Z|{_DATE_PART.pattern}", re.IGNORECASE)
 _NO_NAMES = frozenset(_DATA["no_names"].split())
 _PRODUCTS = frozenset(_DATA["products"].split())
 
@@ -286,7 +284,7 @@ def _values(text: str, application: str | None) -> tuple[Value, ...]:
     end = 0
     names = _Names(text, application)
     for match in _VALUE.finditer(text):
-        if match.lastgroup == "date" and names.takes(match):
+        if match.lastgroup == "date" and match[0].isalpha() and match[0].istitle() and names.takes(*match.span()):
             continue
         found += names.between(end, match.start())
         found.append(_value(match))
@@ -346,19 +344,16 @@ class _Names:
         self._telling = len(letters) <= _ALL_CAPITALS or any(word.islower() for word in letters)
         self._taken: set[int] = set()
 
-    def takes(self, date: re.Match[str]) -> bool:
+    def takes(self, start: int, end: int) -> bool:
         """True for a month or a day of the week that is part of a name: right beside a name, beside no other part of a
         date, and not led to as a day is ("on Friday Tom Kent calls")."""
-        if not (self._telling and date[0].isalpha() and date[0].istitle()):
+        head, tail = self._text[max(0, start - _LONGEST_WORD) : start], self._text[end : end + _LONGEST_WORD]
+        if _LEADS_TO_DAY.match("".join(head.split()[-1:])) or _DATE_PART.match(tail.lstrip(" -–/")):
             return False
-        before = _WORD_RIGHT_BEFORE.search(self._text, max(0, date.start() - _LONGEST_WORD), date.start())
-        behind = _WORD_RIGHT_BEHIND.match(self._text, date.end(), date.end() + _LONGEST_WORD)
-        beside = [one for one in (before, behind) if one is not None]
-        is_date = (before and _LEADS_TO_DAY.fullmatch(before[1])) or any(_DATE_PART.match(one[1]) for one in beside)
-        if is_date or not any(self._is_name(one[1], one.start(1)) for one in beside):
-            return False
-        self._taken.add(date.start())
-        return True
+        around = [*self.between(start - len(head), start), *self.between(end, end + len(tail))]
+        if any(self._text[one.end : start].isspace() or self._text[end : one.start].isspace() for one in around):
+            self._taken.add(start)
+        return start in self._taken
 
     def between(self, start: int, end: int) -> list[Value]:
         """The names in one stretch without other values. Neighbouring words are one name."""
@@ -571,14 +566,12 @@ def application_key(name: str | None) -> str:
     """
     key = unicodedata.normalize("NFC", name or "").strip().casefold()
     key = key.removesuffix(".exe").removeprefix("microsoft ")
-    names: dict[str, str] = _DATA["process_names"]
-    return names.get(key, key)
+    return str(_DATA["process_names"].get(key, key))
 
 
 def process_names(name: str | None) -> list[str]:
     """The names of processes that are the same application, without their ending."""
-    key = application_key(name)
-    return [process for process, application in _DATA["process_names"].items() if application == key]
+    return [process for process, key in _DATA["process_names"].items() if key == application_key(name)]
 
 
 def estimate_tokens(text: str) -> int:
