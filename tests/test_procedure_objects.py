@@ -550,6 +550,7 @@ TOKENS_PAGE = screen(
     seen("Tokens", "Hyperlink", "navigation"),
     seen("t0", "Hyperlink", "t0 Chat akim"),
     seen("t1", "Hyperlink", "t1 Chat tkent"),
+    seen("Chat", "Hyperlink", "t1 Chat tkent"),
     seen("t2", "Hyperlink", "t2 Wiki tkent"),
 )
 
