@@ -243,6 +243,18 @@ def test_an_error_of_ours_keeps_its_message(memory):
     assert result.content[0].text == "no record 'feedfeed'; ids stand in: ufo-experience list"
 
 
+@pytest.mark.parametrize("said", ["yes", "no", 0])
+def test_an_outcome_that_is_no_truth_value_is_refused(memory, said):
+    """A word for it would be taken as it may not have been meant."""
+
+    async def say(client: Client) -> Any:
+        return await client.call_tool("report_outcome", {"ids": ["feedfeed"], "success": said, "session": "s"})
+
+    result = talk(memory, say, allow_writes=True)
+    assert result.is_error
+    assert "success" in result.content[0].text
+
+
 def test_the_list_of_tools_is_small(memory):
     """Every host pays for it in each conversation: 2,000 tokens (of four letters) with everything, 800 to read."""
 

@@ -15,8 +15,7 @@ from ufo_experience.cli.app import command, given_of, open_memory, read_json, te
 from ufo_experience.cli.arguments import Application, Context, Judge, Session, Task, Trusts, Worked, named
 from ufo_experience.cli.console import Console, counted
 from ufo_experience.errors import DataError, ExperienceError, UsageError
-from ufo_experience.ingest import expect_sources, unfollowable
-from ufo_experience.ingest import IngestReport
+from ufo_experience.ingest import IngestReport, expect_sources, unfollowable
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.traces.files import LEARNED
 from ufo_experience.traces.in_memory import A_STEP

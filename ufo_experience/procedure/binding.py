@@ -135,7 +135,7 @@ class Binding:
             asks = step.ask_first and needs_consent(step.action, name, step.role)
             return replace(step.aimed_at(name=name), ask_first=asks)
         if first:
-            return replace(step.aimed_at(name=first), item_of=first)
+            return replace(step.aimed_at(name=first if missing else name), item_of=first)
         if missing:
             return _left_open(step, "name")
         is_another_name = not _LABEL.fullmatch(old) or is_odd(old)  # "tkent", in the row of Tom Kent

@@ -68,8 +68,11 @@ def _item(step: ProcedureStep, screen: Screen) -> Control | Stop:
     value = step.item_of
     items = [one for one in screen.controls if one.name and (not step.role or one.role == step.role)]
     row = _in_row((value, *step.beside), items, screen)
+    if step.beside and bare(step.name) != bare(value):  # of a row of several values that which is none of them
+        items = row = [one for one in row if one.bare not in map(bare, (value, *step.beside))] or row
     stages = (
-        [one for one in (row if step.beside else items) if one.bare == bare(value)],
+        [one for one in items if step.name and one.bare == bare(step.name)],
+        [one for one in items if one.bare == bare(value)],
         [one for one in row if abbreviates(value, one.name) or abbreviates(one.name, value)] or row,
         [one for one in items if abbreviates(value, one.name)],
         [one for one in items if step.name and holds(one.name, value)],
