@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -927,3 +928,12 @@ def test_every_signal_is_explained(filled):
         for hit in [*answer["hits"], *answer["near"]]:
             assert hit["explanation"].keys() <= SIGNALS.keys()
     assert "how much of the record's task is asked for" in filled("retrieve", "Turn Bluetooth on", "--explain").stderr
+
+
+def test_a_store_without_an_index_says_that_a_question_makes_it(cli):
+    """Nothing is wrong with a clone, which brings none."""
+    cli("ingest", SAMPLES)
+    shutil.rmtree(cli.folder / "experience_db" / ".index")
+    assert "not made yet: the next question makes it" in cli("stats").stdout
+    cli("retrieve", "Turn on Bluetooth")
+    assert "records embedded" in cli("stats").stdout

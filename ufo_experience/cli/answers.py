@@ -252,7 +252,7 @@ def stats_text(told: StoreStats, threshold: float | str) -> str:
         "look again": f"{told.look_again} that last did not work; which, and what to do: ufo-experience list"
         if told.look_again
         else "",
-        "index": index if told.embedder else "missing; run: ufo-experience index",
+        "index": index if told.embedder else "not made yet: the next question makes it, or: ufo-experience index",
     }
     return "\n".join(_facts(facts, 14))
 
