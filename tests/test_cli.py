@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -21,6 +22,7 @@ from ufo_experience.cli.console import Console, Table, printable
 from ufo_experience.cli.learn import learning
 from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import RefusedError
+from ufo_experience.retrieve.answer import SIGNALS
 from ufo_experience.schema import Trust
 from ufo_experience.store.location import quoted
 
@@ -447,6 +449,9 @@ def test_verify_repairs_and_says_how(cli):
         (("retrieve", "x", "--threshold", "75"), "did you mean 0.75"),
         (("list", "--db", ""), "db"),
         (("retrieve", "x", "--trust", "high"), "No such option"),
+        (("list", "--ap", "Word"), "did you mean --app?"),
+        (("list", "--jsn"), "did you mean --json?"),
+        (("recommend",), "say the task, or --state"),
     ],
 )
 def test_usage_errors_say_what_was_meant(filled, arguments, said):
@@ -828,3 +833,107 @@ def test_hidden_characters_read_back_from_json_as_they_were():
     hidden = "Save\U000e0041 the\u202e file"
     assert printable(json.dumps(hidden, ensure_ascii=False)).isascii()
     assert json.loads(printable(json.dumps(hidden, ensure_ascii=False))) == hidden
+
+
+def test_what_was_removed_is_listed(cli):
+    """Where an id of it is wrong, that list is named."""
+    cli("ingest", SAMPLES)
+    (first, *_) = cli.json("list")["experiences"]
+    cli("remove", first["id"])
+    assert [one["id"] for one in cli.json("list", "--removed")["experiences"]] == [first["id"]]
+    assert "ufo-experience list --removed" in cli("remove", "--undo", "feedfeed", code=65).stderr
+
+
+def test_a_format_is_named_in_any_case(cli):
+    """By `ingest` and by a filter."""
+    (cli.folder / "run.json").write_text(
+        json.dumps({"task": "Open it", "steps": [{"action": "click", "control": "Open"}]})
+    )
+    assert cli.json("ingest", "run.json", "--format", "Generic")["added"]
+    assert len(cli.json("list", "--format", "GENERIC")["experiences"]) == 1
+
+
+def test_actions_are_recommended_for_a_task_alone(filled):
+    """The state is an object where it says more."""
+    (by_task,) = filled.json("recommend", "Turn on Bluetooth in the settings")["actions"]
+    (by_state,) = filled.json("recommend", "--state", '{"task": "Turn on Bluetooth in the settings"}')["actions"]
+    assert by_task["signature"] == by_state["signature"]
+
+
+def test_a_folder_in_which_nothing_can_be_read_fails_as_one_file_does(cli):
+    """Beside a log that is read, what is none is passed over."""
+    (cli.folder / "logs").mkdir()
+    (cli.folder / "logs" / "own.json").write_text('{"what": 1}', encoding="utf-8")
+    assert len(cli.json("ingest", "logs", code=65)["failed"]) == 1
+    run = {"task": "Open it", "steps": [{"action": "click", "control": "Open"}]}
+    (cli.folder / "logs" / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    done = cli.json("ingest", "logs")
+    assert (len(done["added"]), len(done["skipped"])) == (1, 1)
+
+
+def test_a_task_without_a_known_way_ends_a_run_as_a_stop_does(filled):
+    """Exit code 77, with or without steps to be shown."""
+    assert filled.json("run", "Fly to Mars", code=77)["known"] is False
+    filled("run", "Fly to Mars", "--dry-run", code=77)
+
+
+def test_why_a_record_was_set_aside_is_shown(cli):
+    """Without secrets."""
+    cli("ingest", SAMPLES)
+    (first, *_) = cli.json("list")["experiences"]
+    cli("quarantine", first["id"], "--reason", "it clicked the wrong row")
+    assert "quarantined (it clicked the wrong row)" in cli("show", first["id"]).stdout
+
+
+def test_deleted_events_are_told_of(cli):
+    """By the next command once, and by `verify` until they are back or a repair does without them."""
+    cli("ingest", SAMPLES)
+    cli("approve", "--all")
+    events = cli.folder / "experience_db" / "events.jsonl"
+    kept = events.read_bytes()
+    events.unlink()
+    assert "events.jsonl: deleted since it was read" in cli.program("list").stderr
+    assert "deleted" not in cli.program("list").stderr
+    assert "deleted since it was read" in cli("verify", code=65).stderr
+    events.write_bytes(kept)
+    cli("verify")
+    assert {one["trust"] for one in cli.json("list")["experiences"]} >= {"approved"}
+    events.unlink()
+    cli("verify", "--repair")
+    cli("verify")
+
+
+def test_a_torn_record_does_not_stop_the_import_of_the_others(cli):
+    """It is named: of a store, and of files of records."""
+    cli("ingest", SAMPLES)
+    torn, *others = sorted((cli.folder / "experience_db" / "records").rglob("*.json"))
+    torn.write_bytes(torn.read_bytes()[:300])
+    for number, folder in enumerate(("experience_db", "experience_db/records")):
+        done = cli.json("import", folder, "--db", f"new_{number}", code=65)
+        assert len(done["added"]) == len(others)
+        assert torn.name in done["failed"][0]["source"]
+
+
+def test_an_import_that_knows_all_says_what_still_waits(filled, cli):
+    """And how it is approved."""
+    filled("export", "--output", cli.folder / "all.json")
+    cli("import", "all.json")
+    assert "quarantined until you approve them" in cli("import", "all.json", "--restore").stdout
+
+
+def test_every_signal_is_explained(filled):
+    """`--explain` says in words what each number is."""
+    for asked in (["Turn Bluetooth on"], ["Book a flight", "--near", "2"]):
+        answer = filled.json("retrieve", *asked, "--explain")
+        for hit in [*answer["hits"], *answer["near"]]:
+            assert hit["explanation"].keys() <= SIGNALS.keys()
+    assert "how much of the record's task is asked for" in filled("retrieve", "Turn Bluetooth on", "--explain").stderr
+
+
+def test_a_store_without_an_index_says_that_a_question_makes_it(cli):
+    """Nothing is wrong with a clone, which brings none."""
+    cli("ingest", SAMPLES)
+    shutil.rmtree(cli.folder / "experience_db" / ".index")
+    assert "not made yet: the next question makes it" in cli("stats").stdout
+    cli("retrieve", "Turn on Bluetooth")
+    assert "records embedded" in cli("stats").stdout

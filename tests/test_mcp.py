@@ -243,6 +243,18 @@ def test_an_error_of_ours_keeps_its_message(memory):
     assert result.content[0].text == "no record 'feedfeed'; ids stand in: ufo-experience list"
 
 
+@pytest.mark.parametrize("said", ["yes", "no", 0])
+def test_an_outcome_that_is_no_truth_value_is_refused(memory, said):
+    """A word for it would be taken as it may not have been meant."""
+
+    async def say(client: Client) -> Any:
+        return await client.call_tool("report_outcome", {"ids": ["feedfeed"], "success": said, "session": "s"})
+
+    result = talk(memory, say, allow_writes=True)
+    assert result.is_error
+    assert "success" in result.content[0].text
+
+
 def test_the_list_of_tools_is_small(memory):
     """Every host pays for it in each conversation: 2,000 tokens (of four letters) with everything, 800 to read."""
 
@@ -285,6 +297,8 @@ def test_records_can_be_read_as_resources_and_the_task_as_a_prompt(memory):
             {"task": TASK, "steps": STEPS, "success": "fine"},
             "success must be a valid boolean",
         ),
+        ("record_run", {"task": TASK, "steps": STEPS, "success": "yes"}, "success must be a valid boolean, not 'yes'"),
+        ("report_outcome", {"ids": ["feedfeed"], "success": 1}, "success must be a valid boolean, not 1"),
     ],
 )
 def test_an_argument_that_makes_no_sense_is_an_error(memory, tool, given, said):
@@ -320,13 +334,44 @@ def test_a_prompt_or_a_resource_that_makes_no_sense_is_answered_in_our_words(mem
 
 
 def test_a_client_that_cannot_ask_its_user_is_told_where_approval_is_done(memory):
+    """As the result of the tool, which the model reads."""
     (known,) = memory.list()
 
     async def say(client: Client) -> Any:
-        with pytest.raises(MCPError, match=f"ufo-experience approve {known.id}"):
-            await client.call_tool("approve_experience", {"id": known.id})
+        return await client.call_tool("approve_experience", {"id": known.id})
 
-    talk(memory, say, allow_approve=True)
+    result = talk(memory, say, allow_approve=True)
+    assert (result.is_error, f"ufo-experience approve {known.id}" in result.content[0].text) == (True, True)
+
+
+def test_an_outcome_is_reported_without_a_session_and_no_ids_are_named(memory):
+    """As in Python and on the command line."""
+    (known,) = memory.list()
+
+    async def say(client: Client) -> Any:
+        done = await client.call_tool("report_outcome", {"ids": [known.id], "success": True})
+        nothing = await client.call_tool("report_outcome", {"ids": [], "success": True})
+        return done.structured_content["ids"], nothing.structured_content["note"]
+
+    assert talk(memory, say, allow_writes=True) == ([known.id], "no ids were given: nothing is credited")
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "meant"),
+    [
+        ("find_experience", {"query": TASK}, "task"),
+        ("find_experience", {"task": TASK, "aplication": "Outlook"}, "application"),
+        ("quarantine_experience", {"ids": "feedfeed"}, "id"),
+        ("run", {"task": TASK, "url": "https://example.org"}, "browser"),
+    ],
+)
+def test_an_argument_that_is_called_otherwise_is_answered_with_its_name(memory, tool, given, meant):
+    """The nearest name, or the only one that is needed and missing."""
+
+    async def say(client: Client) -> Any:
+        return (await client.call_tool(tool, given)).content[0].text
+
+    assert f"; did you mean {meant}? it takes" in talk(memory, say, allow_approve=True, allow_run=True)
 
 
 def test_what_is_left_out_is_named(memory):

@@ -435,6 +435,38 @@ def test_a_login_that_marks_itself_by_nothing_is_a_value_of_the_task(tmp_path):
     assert [guide.procedure.id] == [hit.experience.id for hit in memory.retrieve(asked)]
 
 
+PET = "Register the pet {} owned by {}"
+
+
+@pytest.mark.parametrize("owner", ["Jan Kowalski", "April Jones", "June Carter", "Tom Friday", "Sunday Adeyemi"])
+def test_a_name_that_is_a_month_or_a_day_is_typed_whole(owner, tmp_path):
+    """Half of a name in a field is worse than none: a run would save it."""
+    run = PET.format("Milo", "Jane Novak"), [fill("Name", "Milo"), fill("Owner", "Jane Novak"), click("Save")]
+    text = told(memory_of(tmp_path, run), PET.format("Coco", owner))
+    assert f'type "{owner}" in "Owner"' in text
+    assert "Not covered: –" in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "open_"),
+    [
+        ("Please register Coco, the pet of Tom Hanks", ["Coco", "Tom Hanks"]),
+        ("Register the pet owner Tom Hanks and his Coco", ["Tom Hanks", "Coco"]),
+        ("Register the pet of Tom Hanks", ["Tom Hanks"]),
+        ("Register Tom Hanks's pet Coco", ["Tom Hanks"]),
+    ],
+)
+def test_of_two_values_of_a_kind_none_is_given_to_the_wrong_field(asked, open_, tmp_path):
+    """Only the word that leads to both, the old and the new one, tells which is which; else both are open."""
+    run = PET.format("Milo", "Jane Novak"), [fill("Name", "Milo"), fill("Owner", "Jane Novak"), click("Save")]
+    text = memory_of(tmp_path, run).build_prompt(asked).text
+    is_known = "Coco" in asked and "Coco" not in open_
+    named = 'type "Coco" in "Name"' if is_known else 'type … in "Name" (Edit) [you decide: text]'
+    assert named in text
+    assert 'type … in "Owner" (Edit) [you decide: text]' in text
+    assert text.split("Not covered: ")[1].split("\n")[0].startswith(", ".join(open_))
+
+
 def test_a_login_and_the_parts_of_a_name_are_filled_into_their_fields(tmp_path):
     """What the request says of an account stands in the fields that took it, a password too."""
     task = "Make an account for {} {}: user name {}, e-mail {}@mail.example, first password {}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ufo_experience import Act, DataError, ExperienceMemory, UsageError
+from ufo_experience import Act, DataError, ExperienceMemory, UsageError, parse_block
 from ufo_experience.executor import Target
 from ufo_experience.integrations.recorder import Recorder, Watched
 
@@ -323,3 +323,27 @@ def test_a_step_that_says_it_had_no_effect_is_left_out(tmp_path):
         (one,) = memory.list()
     assert [step.target_control.name for step in one.action.steps] == ["Reports", "Send"]
     assert 'result="no effect"' in (Recorder.step.__doc__ or "")
+
+
+CANCEL = "Cancel the appointment of {} on {}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told", "open_"),
+    [
+        (lambda pet, day: {"pet": pet, "day": day}, {"pet": "Rex", "day": "Monday"}, []),
+        (lambda pet, day: {"event": {"pet": pet}, "days": [day]}, {"event.pet": "Rex", "days": ["Monday"]}, []),
+        (lambda pet, day: {"pet": pet, "note": f"Dear {pet}, she is ill"}, {"pet": "Rex"}, ["note"]),
+    ],
+)
+def test_a_call_of_a_tool_is_told_with_the_values_of_the_task(memory, arguments, told, open_):
+    """What the task says in quotes; what it does not say is open, by the name of the argument."""
+    recorder = Recorder(memory)
+    recorder.start(CANCEL.format("Bella", "Friday"), "PawDesk")
+    recorder.call("cancel", arguments("Bella", "Friday"), "ok")
+    recorder.finish(success=True, judge="program")
+    start = recorder.start(CANCEL.format("Rex", "Monday"), "PawDesk")
+    (step,) = parse_block(start.block)[0]["steps"]
+    assert step["parameters"] == told
+    assert step.get("open", []) == open_
+    assert not {"Bella", "Friday", "ill"} & set(start.block.replace('"', " ").split())

@@ -34,6 +34,11 @@ from ufo_experience.request import Request, Value, application_key, estimate_tok
         ("Turn on Bluetooth", "turn on bluetooth"),
         ("Could you please turn on Bluetooth?", "turn on bluetooth"),
         ("Invite Ann, Bob and Carl", "invite <name>"),
+        ("Bill Jan Kowalski and Tom Friday", "bill <name>"),
+        ("Note that on Friday Tom Kent calls", "note that on <date> <name> calls"),
+        ("Send Tom's Friday report", "send <name>'s <date> report"),
+        ("Book Friday May 12 by Sunday", "book <date> by <date>"),
+        ("Print January-June 2023", "print <date>-<date>"),
         ("summarize_document", "summarize_document"),
     ],
 )

@@ -257,6 +257,11 @@ def test_every_page_opens(memory, path):
     assert client_of(memory).get(path).status_code == 200
 
 
+def test_the_name_of_the_command_leads_to_the_queue(memory):
+    """`/review` is what somebody types who knows the command."""
+    assert client_of(memory).get("/review").headers["location"] == "/queue"
+
+
 @pytest.mark.parametrize("path", ["/", "/procedures", "/queue", "/experiences", "/try", "/health"])
 def test_an_empty_store_says_what_to_do_next(tmp_path, path):
     """No page is blank."""

@@ -305,7 +305,7 @@ TYPED = [
     ("run 'Turn on Bluetooth in the settings.' --browser example.com", "https://example.com"),
     ("export own.json", "export takes: --format, --output"),
     ("stats experience_db", "stats takes: --db"),
-    ("recommend 'Send it'", "recommend takes: --state"),
+    ("recommend --task 'Send it'", "recommend takes: [TASK]..."),
     ("report --success", "report takes: ID..."),
     ("help", "each says more with --help"),
 ]

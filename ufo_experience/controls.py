@@ -19,6 +19,7 @@ from ufo_experience.actions import is_typing, typed_leaf
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Around, Seen, Step, Visibility
 
+LABEL = re.compile(r"[^\W\d_]+(?:[ /&'-]{1,3}[^\W\dA-Z_]+){0,3}[.…]{0,3}")  # "Users", "Installed apps"; not "Tom Kent"
 _ENDS = " .…:*\"'\t\n"
 _WORD = re.compile(r"[^\W_]+")
 # Kinds of one role in the trees of different systems (UI Automation, ARIA, HTML), each under its UI Automation name.

@@ -27,6 +27,7 @@ from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.draft import LogGaps, filled, still_missing
 from ufo_experience.traces.in_memory import A_STEP, Run, json_values, runs_in
+from ufo_experience.traces.plain import UNKNOWN
 from ufo_experience.trust.policy import missing, rests_on_log
 
 if TYPE_CHECKING:
@@ -187,9 +188,14 @@ def _runs(
 ) -> Iterator[_ReadRun]:
     """The redacted runs of all sources in their order; what could not be read goes into the report."""
     for source in sources:
-        reading = ReadReport()
+        reading, is_log = ReadReport(), False
         for trajectory in _logged(source, format, reading):
+            is_log = True
             yield _redacted(trajectory, gaps, key)
+        if not is_log:  # a folder of files that nobody knows has failed as one of them does
+            unknown = [one for one in reading.skipped if one[1].startswith(UNKNOWN)]
+            reading.failed += unknown
+            reading.skipped = [one for one in reading.skipped if one not in unknown]
         report.problems += still_missing(reading.problems, gaps)
         report.skipped += reading.skipped
         report.failed += reading.failed

@@ -35,6 +35,7 @@ _ALL_CAPITALS = 3  # words behind the first; where so many all begin with a capi
 _MARKS = "“”„‟«»「」『』《》"
 _MONTH = "|".join(_DATA["months"].split())
 _PLAIN_MONTH = rf"(?!(?:{'|'.join(_DATA['months_that_are_words'].split())})\b)(?:{_MONTH})"
+_WEEKDAY = "|".join(_DATA["weekdays"].split())
 _ENDING = "|".join(_DATA["file_endings"].split())
 _CURRENCY = "|".join(_DATA["currencies"].split())
 _NUMBER = r"\d+(?:[.,]\d+)*"
@@ -65,9 +66,8 @@ _KINDS = {
         rf"{_BEGIN}\d{{1,4}}(?P<sep>[/-])\d{{1,2}}(?:(?P=sep)\d{{1,4}})?{_END}|{_BEGIN}\d{{1,2}}\.\s?\d{{1,2}}\.(?:{_YEAR})?(?!\d)"
         rf"|{_BEGIN}\d{{1,2}}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?:{_MONTH})\b\.?(?:,?\s+{_YEAR}\b)?"
         rf"|{_BEGIN}(?:{_MONTH})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?\b(?!:)(?:,?\s+{_YEAR}\b)?"
-        rf"|{_BEGIN}(?:{_MONTH})\s+{_YEAR}\b|{_BEGIN}{_PLAIN_MONTH}\b"
-        rf"|(?:\d{{4}}年)?\d{{1,2}}月(?:\d{{1,2}}[日号號])?"
-        rf"|{_BEGIN}{_YEAR}{_END}|{_BEGIN}(?:{'|'.join(_DATA['weekdays'].split())})\b"
+        rf"|{_BEGIN}(?:(?:{_MONTH})\s+{_YEAR}|{_PLAIN_MONTH}|{_WEEKDAY})\b"
+        rf"|(?:\d{{4}}年)?\d{{1,2}}月(?:\d{{1,2}}[日号號])?|{_BEGIN}{_YEAR}{_END}"
     ),
     "time": (
         rf"{_BEGIN}\d{{1,2}}:\d\d(?::\d\d)?(?:\s?(?:[ap]\.m\.|[ap]m\b|uhr\b))?"
@@ -108,6 +108,8 @@ _GENITIVE = re.compile(r"['’]s$")
 _SUBJECT = re.compile(  # "Tom Kent has left" begins with a name, "Open Excel and save" with a verb
     rf"(?!(?i:{_DATA['tells_about']})\b)[^\W\d_a-z][\w'’-]+(?: [^\W\d_a-z][\w'’.-]+)+ (?:{_DATA['predicates']})\b"
 )
+_DATE_PART = re.compile(rf"\d|(?:{_MONTH}|{_WEEKDAY})\b", re.IGNORECASE)
+_LEADS_TO_DAY = re.compile(rf"(?:{_DATA['leads_to_day']})\Z|{_DATE_PART.pattern}", re.IGNORECASE)
 _NO_NAMES = frozenset(_DATA["no_names"].split())
 _PRODUCTS = frozenset(_DATA["products"].split())
 
@@ -282,6 +284,8 @@ def _values(text: str, application: str | None) -> tuple[Value, ...]:
     end = 0
     names = _Names(text, application)
     for match in _VALUE.finditer(text):
+        if match.lastgroup == "date" and match[0].isalpha() and match[0].istitle() and names.takes(*match.span()):
+            continue
         found += names.between(end, match.start())
         found.append(_value(match))
         end = match.end()
@@ -338,6 +342,18 @@ class _Names:
         self._ordinary = _PRODUCTS | _words_of(application)
         letters = re.findall(r"[^\W\d_]+", text)[1:]
         self._telling = len(letters) <= _ALL_CAPITALS or any(word.islower() for word in letters)
+        self._taken: set[int] = set()
+
+    def takes(self, start: int, end: int) -> bool:
+        """True for a month or a day of the week that is part of a name: right beside a name, beside no other part of a
+        date, and not led to as a day is ("on Friday Tom Kent calls")."""
+        head, tail = self._text[max(0, start - _LONGEST_WORD) : start], self._text[end : end + _LONGEST_WORD]
+        if _LEADS_TO_DAY.match("".join(head.split()[-1:])) or _DATE_PART.match(tail.lstrip(" -–/")):
+            return False
+        around = [*self.between(start - len(head), start), *self.between(end, end + len(tail))]
+        if any(self._text[one.end : start].isspace() or self._text[end : one.start].isspace() for one in around):
+            self._taken.add(start)
+        return start in self._taken
 
     def between(self, start: int, end: int) -> list[Value]:
         """The names in one stretch without other values. Neighbouring words are one name."""
@@ -345,7 +361,7 @@ class _Names:
         pieces = _PIECE.finditer(self._text, start, end) if self._telling else ()
         for match in pieces:
             core = _GENITIVE.sub("", match.group().rstrip(".'’…"))
-            if not self._is_name(core, match.start()):
+            if match.start() not in self._taken and not self._is_name(core, match.start()):
                 continue
             first, last = match.start(), match.start() + len(core)
             if found and self._text[found[-1].end : first].isspace():
@@ -550,14 +566,12 @@ def application_key(name: str | None) -> str:
     """
     key = unicodedata.normalize("NFC", name or "").strip().casefold()
     key = key.removesuffix(".exe").removeprefix("microsoft ")
-    names: dict[str, str] = _DATA["process_names"]
-    return names.get(key, key)
+    return str(_DATA["process_names"].get(key, key))
 
 
 def process_names(name: str | None) -> list[str]:
     """The names of processes that are the same application, without their ending."""
-    key = application_key(name)
-    return [process for process, application in _DATA["process_names"].items() if application == key]
+    return [process for process, key in _DATA["process_names"].items() if key == application_key(name)]
 
 
 def estimate_tokens(text: str) -> int:

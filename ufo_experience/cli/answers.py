@@ -9,7 +9,7 @@ from typing import Any
 from ufo_experience.cli.console import Console, Table, counted, printable
 from ufo_experience.ingest import IngestReport
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieve.answer import Retrieval, count_whys
+from ufo_experience.retrieve.answer import SIGNALS, Retrieval, count_whys
 from ufo_experience.schema import Experience, Hit, Step, Trust
 from ufo_experience.store.exchange import ImportReport
 from ufo_experience.store.selection import ChangeReport, StoreStats, nearest_application
@@ -64,7 +64,8 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -
 
 
 def import_text(done: ImportReport, memory: ExperienceMemory) -> str:
-    waiting = sum(one.trust is Trust.QUARANTINED for one in memory.store.scan(sorted(done.added)))
+    there = memory.store.scan(sorted({*done.added, *done.known}))
+    waiting = sum(one.trust is Trust.QUARANTINED for one in there)
     names = ", ".join(path.name for path in done.unopened)
     said = {
         f"{len(done.approved)} approved": done.approved,
@@ -76,14 +77,18 @@ def import_text(done: ImportReport, memory: ExperienceMemory) -> str:
 
 def counts(report: ImportReport, said: Mapping[str, object], *, verbose: bool = False) -> str:
     """What was added, skipped (a line each, or one for many of the same reason) and failed; what else holds of it."""
-    reasons = [why.partition(" as ")[0] if "already" in why else why for _, why in report.skipped]
+    head = f"{len(report.added)} added, {len(report.skipped)} skipped, {len(report.failed)} failed"
+    lines = _told("  skipped", report.skipped, verbose=verbose)
+    return "\n".join([head, *lines, *(text for text, holds in said.items() if holds)])
+
+
+def _told(what: str, pairs: Sequence[tuple[str, str]], *, verbose: bool = False) -> list[str]:
+    """A line for each source and why; one for many of the same reason."""
+    reasons = [why.partition(" as ")[0] if "already" in why else why for _, why in pairs]
     often = [reason for reason, count in sorted(Counter(reasons).items()) if count > _FEW and not verbose]
-    lines = [f"{len(report.added)} added, {len(report.skipped)} skipped, {len(report.failed)} failed"]
-    for (source, why), reason in zip(report.skipped, reasons, strict=True):
-        if reason not in often:
-            lines.append(f"  skipped: {source}: {why}")
-    lines += [f"  skipped: {reasons.count(reason)} × {reason}" for reason in often]
-    return "\n".join([*lines, *(text for text, holds in said.items() if holds)])
+    told = zip(pairs, reasons, strict=True)
+    lines = [f"{what}: {source}: {why}" for (source, why), reason in told if reason not in often]
+    return lines + [f"{what}: {reasons.count(reason)} × {reason}" for reason in often]
 
 
 def tell_problems(console: Console, report: IngestReport | ImportReport) -> None:
@@ -92,8 +97,8 @@ def tell_problems(console: Console, report: IngestReport | ImportReport) -> None
         place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
         console.note(f"{place}: {problem.code}: {problem.message}")
     for what, name in (("failed", "failed"), ("shortened", "shortened"), ("quarantined", "conflicts")):
-        for source, why in getattr(report, name, ()):
-            console.note(f"{what}: {source}: {why}")
+        for line in _told(what, getattr(report, name, ())):
+            console.note(line)
 
 
 def answer_retrieval(console: Console, memory: ExperienceMemory, found: Retrieval, explain: bool) -> None:
@@ -112,9 +117,18 @@ def answer_retrieval(console: Console, memory: ExperienceMemory, found: Retrieva
         console.note(nothing)
     console.answer(data, Table(("score", "outcome", "steps", "application", "id", "task"), rows) if rows else nothing)
     if explain and not console.as_json:
-        for hit in [*found.hits, *found.negatives, *found.near]:
-            parts = ", ".join(f"{name} {value:.3f}" for name, value in hit.explanation.items())
-            console.note(f"{hit.id[:8]}: {parts}")
+        console.note(_explained([*found.hits, *found.negatives, *found.near]))
+
+
+def _explained(hits: Sequence[Hit]) -> str:
+    """Each signal of a score in plain words, with its value for each hit."""
+    ids = [hit.id[:8] for hit in hits]
+    rows = [
+        [name, *(f"{hit.explanation[name]:.3f}" if name in hit.explanation else "-" for hit in hits), words]
+        for name, words in SIGNALS.items()
+        if any(name in hit.explanation for hit in hits)
+    ]
+    return Table(["signal", *ids, "what it says"], rows).text() if hits else ""
 
 
 def say_what_is_missing(console: Console, memory: ExperienceMemory, found: Retrieval) -> None:
@@ -175,13 +189,13 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
     answer_records(console, changes, **report_data(changes))
 
 
-def record_text(one: Experience) -> str:
+def record_text(one: Experience, trust_reason: str | None = None) -> str:
     state, outcome, usage, origin = one.state, one.outcome, one.usage, one.provenance
     score = "" if outcome.score is None else f", score {outcome.score:.2f}"
     facts = {
         "id": one.id,
         "outcome": f"{_OUTCOMES[outcome.success]} (said by {outcome.judge or outcome.evaluated_by}{score})",
-        "trust": one.trust.value,
+        "trust": f"{one.trust.value} ({trust_reason})" if trust_reason else one.trust.value,
         "application": state.application,
         "wordings": "; ".join(state.wordings),
         "made": f"{one.created_at:%Y-%m-%d %H:%M} UTC",
@@ -238,7 +252,7 @@ def stats_text(told: StoreStats, threshold: float | str) -> str:
         "look again": f"{told.look_again} that last did not work; which, and what to do: ufo-experience list"
         if told.look_again
         else "",
-        "index": index if told.embedder else "missing; run: ufo-experience index",
+        "index": index if told.embedder else "not made yet: the next question makes it, or: ufo-experience index",
     }
     return "\n".join(_facts(facts, 14))
 

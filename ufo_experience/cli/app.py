@@ -75,10 +75,14 @@ def _our_words() -> Iterator[None]:
         yield
     except _ARGUMENT_ERROR as error:
         context, said = getattr(error, "ctx", None), error.message or ""
-        if option := getattr(error, "option_name", None):
-            error.possibilities, said = None, f"No such option: {option}"
+        if context and type(error).__name__ == "NoSuchOption":
+            own = [name for one in context.command.params for name in (*one.opts, *one.secondary_opts)]
+            near = get_close_matches(error.option_name, [*own, "--db", *_SWITCHES], n=1)
+            said = f"No such option: {error.option_name}{f'; did you mean {near[0]}?' if near else ''}"
+            error.possibilities = None
         if context and context.parent and type(error).__name__ in _OTHER_ARGUMENTS:
-            said = f"{said + '. ' if said else ''}{context.info_name} takes: {_taken_by(context.command)}"
+            said = f"{said}{'' if said.endswith('?') else '.'} " if said else ""
+            said += f"{context.info_name} takes: {_taken_by(context.command)}"
         error.message = printable(plain_words(said))
         raise
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from typer import Option
+from typer import Argument, Option
 
 from ufo_experience.cli.answers import answer_retrieval, say_what_is_missing
 from ufo_experience.cli.app import command, open_memory, read_json, text_of
@@ -59,15 +59,23 @@ def prompt(
 @command("Ask")
 def recommend(
     ctx: Context,
-    state: Annotated[str, Option(help="The state as JSON (task, env, …): a file, - for stdin, or itself.")],
+    task: Annotated[
+        list[str] | None, Argument(help="The task, where the state says no more.", metavar="[TASK]...")
+    ] = None,
+    application: Application = None,
+    state: Annotated[
+        str | None, Option(help="The state as JSON (task, env, …): a file, - for stdin, or itself.")
+    ] = None,
     k_actions: Annotated[int, Option(min=1, help="How many actions at most.")] = 5,
     k_records: Annotated[int, Option(min=1, help="How many records they are drawn from at most.")] = 25,
 ) -> None:
     """Say which actions tend to work in a state, by runs of the same task. Advice, never a decision."""
+    if bool(task) is (state is not None):
+        raise UsageError("""say the task, or --state '{"task": "Send the report", "application": "Outlook"}'""")
     with open_memory(ctx) as (console, memory):
-        given = read_json(state)
+        given = read_json(state) if state is not None else {"task": text_of(task or []), "application": application}
         if not isinstance(given, dict):
-            raise DataError("not an object", file=state[:80])
+            raise DataError("not an object", file=f"{state:.80}")
         advice = memory.recommend(given, k_actions=k_actions, k_records=k_records)
         rows = [(f"{one.action_score:.3f}", one.trials, f"{one.success_rate:.0%}", one.signature) for one in advice]
         shown = Table(("score", "trials", "success", "action"), rows) if rows else console.with_store(_NONE)
@@ -100,12 +108,14 @@ def run(
     show: Annotated[bool, Option("--show", help="Show the window of the browser.")] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Show the steps, and carry out none.")] = False,
 ) -> None:
-    """Carry out the known way of a task without a model, checking each step; exit code 77 where it stopped."""
+    """Carry out the known way of a task without a model, checking each step; exit code 77: it stopped or is unknown."""
     with open_memory(ctx) as (console, memory):
         guide = memory.guide(text_of(task), application=application)
         plan = str(guide.procedure) if guide else "no way of this task is known"
         if dry_run or guide is None:
             console.answer({"procedure": plan, "known": guide is not None}, plan)
+            if guide is None:
+                raise SystemExit(RefusedError.exit_code)
             return
         if browser is None:
             raise UsageError("say where to begin: --browser URL, or --dry-run to see the steps")
@@ -133,4 +143,4 @@ def run(
         data["steps"] = [{name: getattr(one, name) for name in told} for one in done.steps]
         console.answer(data, f"{done.stopped}; {done.calls_saved} steps without a model")
         if not done.reached:
-            raise RefusedError(done.stopped)
+            raise SystemExit(RefusedError.exit_code)

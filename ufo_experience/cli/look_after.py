@@ -13,7 +13,7 @@ from ufo_experience.cli.arguments import Context, DryRun, Ids, Worked, takes_fil
 from ufo_experience.cli.console import Table, counted
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.procedure.runs import join
-from ufo_experience.store.selection import RecordFilter, why_none
+from ufo_experience.store.selection import RecordFilter, trust_reason, why_none
 from ufo_experience.store.watch import LEFT_ALONE
 
 
@@ -23,11 +23,12 @@ def list_records(
     ctx: Context,
     where: RecordFilter,
     limit: Annotated[int | None, Option("-n", "--limit", min=1, help="At most so many, the newest.")] = None,
+    removed: Annotated[bool, Option("--removed", help="What was removed and can be brought back.")] = False,
 ) -> None:
     """List what was learned, the newest first; with `--json` also each procedure with its runs."""
     with open_memory(ctx) as (console, memory):
-        found = memory.list(where=where, limit=limit)
-        if not found and (why := why_none(memory.store, where)):
+        found = memory.list(where=where, limit=limit, removed=removed)
+        if not (found or removed) and (why := why_none(memory.store, where)):
             console.note(why)
         procedures = [known.to_json() for known in join(found)]
         answer_records(console, found, policy=memory.parts.policy, procedures=procedures)
@@ -38,7 +39,9 @@ def show(ctx: Context, ids: Ids) -> None:
     """Show records: task, outcome, trust, source and steps; whole with --json."""
     with open_memory(ctx) as (console, memory):
         records = [memory.get(id) for id in ids]
-        console.answer({"experiences": records}, "\n\n".join(map(record_text, records)))
+        reasons = {one.id: why for one in records if (why := trust_reason(memory.store, one.id))}
+        texts = [record_text(one, reasons.get(one.id)) for one in records]
+        console.answer({"experiences": records, "trust_reasons": reasons}, "\n\n".join(texts))
 
 
 @command("Look after")
@@ -67,10 +70,15 @@ def approve(ctx: Context, where: RecordFilter, dry_run: DryRun = False) -> None:
 
 @command("Look after")
 @takes_filter
-def quarantine(ctx: Context, where: RecordFilter, dry_run: DryRun = False) -> None:
+def quarantine(
+    ctx: Context,
+    where: RecordFilter,
+    reason: Annotated[str | None, Option(help="Why; `show` tells it.")] = None,
+    dry_run: DryRun = False,
+) -> None:
     """Take records out of use without deleting them."""
     with open_memory(ctx) as (console, memory):
-        answer_changes(console, memory.quarantine(where=where, dry_run=dry_run), "quarantine")
+        answer_changes(console, memory.quarantine(where=where, dry_run=dry_run, reason=reason), "quarantine")
 
 
 @command("Look after")

@@ -9,6 +9,8 @@ import io
 import json
 import re
 import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -42,9 +44,9 @@ TopK = Annotated[int | None, Field(description="Runs at most.", ge=1, le=5)]
 MaxTokens = Annotated[int | None, Field(description="Tokens of the text at most.", ge=1, le=4_000)]
 Ids = Annotated[list[str], Field(description="Ids of the experiences that were shown.")]
 Id = Annotated[str, Field(description="Id of an experience; a unique beginning will do.")]
-Session = Annotated[str, Field(description="Name of the run: reported again, it counts once.")]
-Worked = Annotated[bool, Field(strict=True, description="Whether the task was done.")]
-Judged = Annotated[bool | None, Field(strict=True, description="Whether it worked, as you see it; null: unknown.")]
+Session = Annotated[str, Field(description="Name of the run: reported again, it counts once; empty: none.")]
+Worked = Annotated[bool, Field(description="Whether the task was done.", strict=True)]
+Judged = Annotated[bool | None, Field(description="Whether it worked, as you see it; null: unknown.", strict=True)]
 Page = Annotated[str, Field(description="Address the browser begins with: https://…")]
 Wordings = Annotated[list[str], Field(description="Other ways to ask for it, eight at most.")]
 
@@ -199,8 +201,10 @@ class Offers:
         found = self.memory.retrieve(task, application=application or None)
         return str(self.memory.build_prompt(task, found).prompt)
 
-    def report_outcome(self, ids: Ids, success: Worked, session: Session) -> Changed:
+    def report_outcome(self, ids: Ids, success: Worked, session: Session = "") -> Changed:
         """Say how the run ended in which these experiences were shown, once for each session."""
+        if not ids:
+            return Changed(ids=[], note="no ids were given: nothing is credited")
         done = list(self.memory.report(ids, success=success, session=session))
         asked = {self.memory.get(id).id for id in ids if not is_lesson(id)}
         again = f"session {session!r} was reported before; the first report counts" if asked - {*done} else ""
@@ -267,8 +271,10 @@ class ExperienceServer(MCPServer):
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         try:
-            takes = {one.name: list(one.input_schema["properties"]) for one in await self.list_tools()}
-            _expect_known("tool", name, arguments, takes)
+            tools = {one.name: one.input_schema for one in await self.list_tools()}
+            takes = {tool: list(schema["properties"]) for tool, schema in tools.items()}
+            needs = tools.get(name, {}).get("required", ())
+            _expect_known("tool", name, arguments, takes, needs)
             return await super().call_tool(name, arguments, context)
         except (ToolError, UsageError) as error:
             raise ToolError(_in_our_words(name, error)) from error
@@ -276,13 +282,14 @@ class ExperienceServer(MCPServer):
             if not (isinstance(error.data, dict) and "requiredCapabilities" in error.data):
                 raise
             told = f"this client cannot ask its user; on the command line: ufo-experience approve {arguments['id']}"
-            raise MCPError(error.code, told, error.data) from error
+            raise ToolError(told) from error
 
     async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None, context: Any = None) -> Any:
         try:
-            prompts = await self.list_prompts()
-            takes = {one.name: [each.name for each in one.arguments or ()] for one in prompts}
-            _expect_known("prompt", name, arguments or {}, takes)
+            prompts = {one.name: one.arguments or () for one in await self.list_prompts()}
+            takes = {prompt: [one.name for one in its] for prompt, its in prompts.items()}
+            needs = [one.name for one in prompts.get(name, ()) if one.required]
+            _expect_known("prompt", name, arguments or {}, takes, needs)
             return await super().get_prompt(name, arguments, context)
         except (ValueError, UsageError) as error:
             raise MCPError(INVALID_PARAMS, _in_our_words(name, error)) from error
@@ -310,13 +317,21 @@ def _hash_of(one: Experience) -> str:
     return content_hash(one.model_dump(mode="json", exclude={"trust", "usage"}))
 
 
-def _expect_known(kind: str, name: str, arguments: dict[str, Any], takes: dict[str, list[str]]) -> None:
-    """Raise `UsageError` where a call names a tool, a prompt or an argument that is not there."""
+def _expect_known(
+    kind: str, name: str, arguments: dict[str, Any], takes: dict[str, list[str]], needs: Sequence[str]
+) -> None:
+    """Raise `UsageError` where a call names a tool, a prompt or an argument that is not there.
+
+    An argument that is none is taken for the one of nearest name, else for the only one that is needed and missing.
+    """
     if name not in takes:
         option = f"; the server has it with --allow-{_TOOLS[name][0]}" if name in _TOOLS else ""
         raise UsageError(f"there is no {kind} {name}; there are {', '.join(takes)}{option}")
     if unknown := sorted(arguments.keys() - set(takes[name])):
-        raise UsageError(f"{name} takes no {', '.join(unknown)}; it takes {', '.join(takes[name])}")
+        lacking = [one for one in needs if one not in arguments]
+        near = get_close_matches(unknown[0], takes[name], n=1) or lacking * (len(lacking) == 1)
+        meant = f"; did you mean {near[0]}?" if near else ";"
+        raise UsageError(f"{name} takes no {', '.join(unknown)}{meant} it takes {', '.join(takes[name])}")
 
 
 def _in_our_words(name: str, error: BaseException) -> str:

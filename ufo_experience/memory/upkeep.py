@@ -14,7 +14,7 @@ from ufo_experience.index.base import IndexReport, Progress, row_of
 from ufo_experience.memory.parts import Parts
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
-from ufo_experience.redact import redact_record
+from ufo_experience.redact import redact_record, redact_text
 from ufo_experience.request import forget
 from ufo_experience.schema import Experience, Problem, Trust, expect
 from ufo_experience.settings import Settings
@@ -23,7 +23,15 @@ from ufo_experience.store.base import Added, ExperienceStore, StoreReport
 from ufo_experience.store.exchange import ExportReport, ImportReport
 from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.location import quoted
-from ufo_experience.store.selection import ChangeReport, RecordFilter, SourceInfo, StoreStats, resolve, resolve_among
+from ufo_experience.store.selection import (
+    ChangeReport,
+    RecordFilter,
+    SourceInfo,
+    StoreStats,
+    resolve,
+    resolve_among,
+    resolve_removed,
+)
 
 Records = list[Experience]  # named here: inside the class `list` is a method
 Sources = list[SourceInfo]
@@ -114,11 +122,17 @@ class Upkeep:
         """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""
         return self.store.get(resolve(self.store, [expect(str, id, "id")])[0])
 
-    def list(self, *ids: str | Iterable[str], where: RecordFilter | None = None, limit: int | None = None) -> Records:
-        """The records that are meant (default: all), the newest first; at most `limit`."""
+    def list(
+        self,
+        *ids: str | Iterable[str],
+        where: RecordFilter | None = None,
+        limit: int | None = None,
+        removed: bool = False,
+    ) -> Records:
+        """The records that are meant (default: all), the newest first; at most `limit`. `removed`: those taken out."""
         if limit is not None and expect(int, limit, "limit") < 1:
             raise UsageError(f"limit must be at least 1, not {limit}")
-        found = selection.select(self.store, _meant(ids, where))
+        found = selection.select(self.store, _meant(ids, where), removed=removed)
         return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
 
     def approve(
@@ -131,12 +145,18 @@ class Upkeep:
         return self._set_trust(ids, where, Trust.APPROVED, dry_run)
 
     def quarantine(
-        self, *ids: str | Iterable[str], where: RecordFilter | None = None, dry_run: bool = False
+        self,
+        *ids: str | Iterable[str],
+        where: RecordFilter | None = None,
+        dry_run: bool = False,
+        reason: str | None = None,
     ) -> ChangeReport:
-        """Take records out of use without deleting them. See `selection.set_trust`."""
-        return self._set_trust(ids, where, Trust.QUARANTINED, dry_run)
+        """Take records out of use without deleting them; the reason is kept. See `selection.set_trust`."""
+        return self._set_trust(ids, where, Trust.QUARANTINED, dry_run, redact_text(reason or ""))
 
-    def _set_trust(self, ids: Ids, where: RecordFilter | None, trust: Trust, dry_run: bool) -> ChangeReport:
+    def _set_trust(
+        self, ids: Ids, where: RecordFilter | None, trust: Trust, dry_run: bool, reason: str = ""
+    ) -> ChangeReport:
         meant = _meant(ids, where)
         lessons = {one for one in meant.ids if is_lesson(one)}
         if not dry_run:
@@ -144,7 +164,7 @@ class Upkeep:
         records = replace(meant, ids=tuple(one for one in meant.ids if one not in lessons))
         if lessons and records.is_empty:
             return ChangeReport(dry_run=dry_run)
-        return selection.set_trust(self.store, records, trust, dry_run=dry_run)
+        return selection.set_trust(self.store, records, trust, dry_run=dry_run, reason=reason)
 
     def remove(
         self, *ids: str | Iterable[str], where: RecordFilter | None = None, dry_run: bool = False
@@ -158,7 +178,7 @@ class Upkeep:
 
     def undo_remove(self, *ids: str | Iterable[str]) -> Records:
         """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
-        back = self.store.restore(resolve_among(self.store.removed(), _meant(ids, None).ids, "no removed record"))
+        back = self.store.restore(resolve_removed(self.store, _meant(ids, None).ids))
         self.index_if_possible()
         return back
 

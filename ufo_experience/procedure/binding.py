@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from ufo_experience.controls import LANDMARKS, bare, is_part_of_page
+from ufo_experience.controls import LABEL, LANDMARKS, bare, is_part_of_page
 from ufo_experience.procedure.acts import needs_consent
 from ufo_experience.procedure.pairing import AUXILIARIES, SMALL, abbreviates, beside_values, says, stems_of
+from ufo_experience.procedure.render import arguments_told
 from ufo_experience.procedure.runs import Agreed
 from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, texts_of
 from ufo_experience.procedure.values import Values
@@ -28,7 +29,6 @@ from ufo_experience.retrieve.tasks import is_odd
 _ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # what stands there belongs to one task
 _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
 _CHOSEN = frozenset("checkbox radiobutton".split())
-_LABEL = re.compile(r"[^\W\d_]+(?:[ /&'-]{1,3}[^\W\dA-Z_]+){0,3}[.…]{0,3}")  # "Users", "Installed apps"; not "Tom Kent"
 _AND = re.compile(r"[,;.!?，。；、](?:\s|$)|\band\b")  # between two things that are asked for
 _WORDS = re.compile(r"[^\W_]+(?:['’.:@-][^\W_]+)*")
 _QUOTES = " '\"‘’“”„«»:"
@@ -65,16 +65,23 @@ class Binding:
         if (constant := self._agreed[place].constant) and PLACEHOLDER.fullmatch(step.text.strip()):
             step = step.with_text(constant)
         missing: list[str] = []
-        bound = replace(step, parameters={key: self._bound(one, missing) for key, one in step.parameters.items()})
+        parameters: dict[str, Any] = {}
+        for key, one in step.parameters.items():
+            lacking: list[str] = []
+            parameters[key] = self._bound(one, lacking)
+            if step.kind == "other":  # a tool knows its arguments by their names
+                is_open = lacking or not all(
+                    self._is_told(text) or LABEL.fullmatch(text) for text in _written(parameters[key])
+                )
+                lacking = [key] if is_open else []
+            missing += lacking
+        bound = replace(step, parameters=parameters)
         if step.seen:
             number = int(step.seen.key or 0)
             bound = replace(bound, seen=replace(step.seen, key=self._values.numbered(abs(number)), before=number < 0))
         if step.kind == "open" and not self._is_told(bound.parameters):
             return replace(bound.lacks("the address"), parameters={}, value_from="open")
-        if step.kind == "other":
-            texts = {key: text for key, text in bound.parameters.items() if isinstance(text, str) and text}
-            missing += [key for key, text in texts.items() if not (self._is_told(text) or _LABEL.fullmatch(text))]
-        elif step.kind in ("type", "select") and not step.parameters.keys().isdisjoint(TEXT_KEYS):
+        if step.kind in ("type", "select") and not step.parameters.keys().isdisjoint(TEXT_KEYS):
             is_new = bound.text != step.text or holds(self._values.new.text, bound.text)
             bound = replace(bound, value_from="open" if missing else "task" if is_new else "constant")
             if step.kind == "select" and bound.value_from == "constant" and not self._approved:
@@ -116,7 +123,7 @@ class Binding:
             return _left_open(step, "within")
         by_itself = not step.is_own and bare(within).startswith(bare(step.name))
         in_dialog = step.around is not None and step.around.dialog  # a dialog holds no row of data
-        if not by_itself and (_LABEL.fullmatch(within) or self._is_said(within) or is_part_of_page(within)):
+        if not by_itself and (LABEL.fullmatch(within) or self._is_said(within) or is_part_of_page(within)):
             return step
         if by_itself or in_dialog:
             return step.aimed_at(within="")
@@ -138,7 +145,7 @@ class Binding:
             return replace(step.aimed_at(name=first if missing else name), item_of=first)
         if missing:
             return _left_open(step, "name")
-        is_another_name = not _LABEL.fullmatch(old) or is_odd(old)  # "tkent", in the row of Tom Kent
+        is_another_name = not LABEL.fullmatch(old) or is_odd(old)  # "tkent", in the row of Tom Kent
         if step.row_of and step.role and not self._agreed[place].confirmed and is_another_name:
             return replace(step.aimed_at(name=""), item_of=step.row_of, row_of="")
         if not self._is_explained(step, self._agreed[place]):
@@ -193,7 +200,7 @@ class Binding:
         if agreed.varies or (one.what == "name" and step.role in _ROWS):
             return False
         is_link = one.what == "name" and step.role == "hyperlink" and bool(self._values.all)
-        is_label = _LABEL.fullmatch(one.text) is not None or (
+        is_label = LABEL.fullmatch(one.text) is not None or (
             one.what == "name" and self._values.all_stay and _is_title(one.text)
         )
         return agreed.confirmed or is_link or is_label
@@ -257,7 +264,7 @@ def _is_labelled(name: str, value: str) -> bool:
     before, _, after = name.partition(value)
     words = before.rstrip(_QUOTES)
     is_apart = " " in words or before[-1:] in _QUOTES[1:]
-    return _LABEL.fullmatch(words) is not None and is_apart and not after.strip(_QUOTES)
+    return LABEL.fullmatch(words) is not None and is_apart and not after.strip(_QUOTES)
 
 
 def _without(step: ProcedureStep, what: str) -> ProcedureStep:
@@ -269,8 +276,23 @@ def _left_open(step: ProcedureStep, what: str) -> ProcedureStep:
     return _without(step, what).lacks(_OPEN[what])
 
 
+def _written(value: Any) -> Iterable[str]:
+    """All texts in an argument, without its numbers."""
+    if isinstance(value, (Mapping, list, tuple)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _written(item)
+    elif isinstance(value, str) and value:
+        yield value
+
+
 def _texts_told(step: ProcedureStep) -> Iterable[str]:
-    return (step.name, step.target.within if step.target else "", step.item_of, step.row_of, *texts_of(step.parameters))
+    return (
+        step.name,
+        step.target.within if step.target else "",
+        step.item_of,
+        step.row_of,
+        *texts_of(arguments_told(step)),
+    )
 
 
 def _matched(unexplained: Sequence[_Unexplained], values: Sequence[str]) -> dict[_Unexplained, str]:
@@ -282,7 +304,7 @@ def _matched(unexplained: Sequence[_Unexplained], values: Sequence[str]) -> dict
             found |= dict.fromkeys(named, value)
     rest = [value for value in values if value not in found.values() and _may_be_a_name(value)]
     left = [one for one in unexplained if one not in found]
-    others = [one for one in left if not _LABEL.fullmatch(one.text)] or [one for one in left if one.is_item]
+    others = [one for one in left if not LABEL.fullmatch(one.text)] or [one for one in left if one.is_item]
     if len(rest) == 1 and len({one.text for one in others}) == 1:
         found |= dict.fromkeys(others, rest[0])
     return found

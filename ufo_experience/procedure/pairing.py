@@ -147,21 +147,40 @@ def _only(pieces: Iterable[Piece], others: Iterable[Piece]) -> tuple[str, ...]:
 def _side_by_side(a: Sequence[Piece], b: Sequence[Piece], old: str, new: str) -> list[tuple[Piece, Piece]]:
     """The values that stand at the same place of two requests that read alike."""
     found: list[tuple[Piece, Piece]] = []
+    unled: list[tuple[Piece, Piece]] = []  # nothing said alike stands right before them
     matcher = SequenceMatcher(None, [one.key for one in a], [one.key for one in b], autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():
         both = list(zip(a[i:j], b[k:m], strict=False))
         marked = [[one for one in side if one.kind] for side in (a[i:j], b[k:m])]
         if kind == "equal":
-            # nothing said alike leads to the first of them: of "from 10:00 to 11:00" 14:00 may be either
-            counts = [sum(one.kind == a[i].kind for one in side) for side in (a, b)]
-            both = both[1:] if a[i].kind and counts[0] != counts[1] else both
+            unled += both[:1]
             found += [two for two in both if two[0].kind or two[0].said or is_odd(two[0].text)]
         elif kind == "replace" and len(marked[0]) == len(marked[1]) > 0:
             found += zip(*marked, strict=True)
         elif kind == "replace" and max(j - i, m - k) <= _LONGEST:
             two = _joined(a[i:j], old), _joined(b[k:m], new)
             found += [two] if _is_value(*two, first=i == 0) else []
-    return found
+    return [two for two in found if two not in unled or two[0].kind not in _unclear(a, b, found, unled)]
+
+
+def _unclear(
+    a: Sequence[Piece], b: Sequence[Piece], found: Sequence[tuple[Piece, Piece]], unled: Sequence[tuple[Piece, Piece]]
+) -> set[str]:
+    """The kinds of which a place alone tells no value: of "from 10:00 to 11:00" 14:00 may be either, and of "Coco, the
+    pet of Tom" either may be the pet. One is left over, or the word that led to one leads elsewhere now."""
+    rest = [*_others(a, [one for one, _ in found]), *_others(b, [one for _, one in found])]
+    kinds = {one.kind for one in rest if one.kind}
+    for one, other in (two for two in unled if two[0].kind):
+        several = any(sum(piece.kind == one.kind for piece in side) > 1 for side in (a, b))
+        leads = _words([*_right_before(one, a), *_right_before(other, b)])
+        if several and leads & _words(a) & _words(b):
+            kinds.add(one.kind)
+    return kinds
+
+
+def _right_before(piece: Piece, pieces: Sequence[Piece]) -> Sequence[Piece]:
+    at = pieces.index(piece)
+    return pieces[max(at - 1, 0) : at]
 
 
 def _joined(pieces: Sequence[Piece], text: str) -> Piece:
@@ -174,11 +193,11 @@ def _joined(pieces: Sequence[Piece], text: str) -> Piece:
 def _is_value(old: Piece, new: Piece, *, first: bool) -> bool:
     """False for another word for the same ("create" and "add"), and for "must not". The first word is a verb, or
     somebody's name or login."""
+    says_little = any((SMALL | AUXILIARIES).issuperset(one.text.casefold().split()) for one in (old, new))
     if old.kind or new.kind or old.said:
-        return True
+        return not says_little
     if first:
         return all(" " not in one.text and is_odd(one.text) for one in (old, new))
-    says_little = any((SMALL | AUXILIARIES).issuperset(one.text.casefold().split()) for one in (old, new))
     return not says_little and not _names_same(stem(new.text.casefold()), {old.key})
 
 

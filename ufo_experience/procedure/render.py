@@ -29,6 +29,7 @@ _HOW_FAST = ("duration", "interval", "clicks")  # of the hand, and how far a whe
 _SMALL = 10  # numbers up to it count clicks or tabs; a larger one is the run's own
 WORDS = r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}"  # stand without quotes
 _PLAIN = re.compile(rf"{WORDS}\??")
+_NO_KEY = re.compile(r"[^\w.]+")
 _as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -47,7 +48,7 @@ def phrase(step: ProcedureStep) -> str:
     elif step.kind in VERBS:
         what = f"{_value(step.text)} in {what}" if what else _value(step.text)
     elif step.kind == "other":
-        what = " ".join(filter(None, (what, _more(step.parameters))))
+        what = " ".join(filter(None, (what, _more(step))))
     return f"{verb} {what}".rstrip()
 
 
@@ -107,11 +108,46 @@ def _what(step: ProcedureStep) -> str:
     return f"{quoted(step.name)}{f' ({kind})' if kind else ''}{where}"
 
 
-def _more(parameters: Mapping[str, Any]) -> str:
-    """What is given to another action: switches and small numbers."""
-    told = {key: one for key, one in parameters.items() if key not in _HOW_FAST and isinstance(one, (int, float))}
-    shown = {key: one for key, one in told.items() if abs(one) <= _SMALL}
-    return " ".join(f"{re.sub(chr(92) + 'W+', '_', key)}={_as_json(value)}" for key, value in shown.items())
+def arguments_told(step: ProcedureStep) -> dict[str, Any]:
+    """What is told of the arguments of a step: of another action than those on controls its texts, switches and small
+    numbers, an open one as None."""
+    if step.kind != "other":
+        return dict(step.parameters)
+    told: dict[str, Any] = {}
+    for name, value in step.parameters.items():
+        parts = {key: one for key, one in _parts(name, value) if name not in _HOW_FAST and _can_be_told(one)}
+        told |= dict.fromkeys(parts) if name in step.missing else parts
+    return told
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """An argument, or each of its parts under a name such as `event.day`; a list of texts is one."""
+    is_list = isinstance(value, (list, tuple)) and not all(isinstance(item, str) for item in value)
+    if not is_list and not isinstance(value, Mapping):
+        yield name, value
+        return
+    for key, one in value.items() if isinstance(value, Mapping) else enumerate(value):
+        yield from _parts(f"{name}.{key}", one)
+
+
+def _can_be_told(value: Any) -> bool:
+    if isinstance(value, (str, list, tuple)):
+        return bool(value)
+    return isinstance(value, (int, float)) and abs(value) <= _SMALL
+
+
+def _more(step: ProcedureStep) -> str:
+    """What is given to another action."""
+    told = arguments_told(step).items()
+    return " ".join(f"{_NO_KEY.sub('_', key) or '_'}={_argument(value)}" for key, value in told)
+
+
+def _argument(value: Any) -> str:
+    if value is None:
+        return OPEN
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(map(_argument, value))}]"
+    return quoted(" ".join(value.split())) if isinstance(value, str) else _as_json(value)
 
 
 def _value(text: str) -> str:

@@ -31,6 +31,7 @@ BEGINNING = "begins_with"  # and those that several tasks begin with
 _STEPS = {"Worked": "steps", "Failed": "tried_and_failed", "Tried": "steps_of_unknown_outcome"}
 _OUTCOMES = {"Worked": "success", "Failed": "failure", "Tried": "unknown"}
 _Q = r'"(?:[^"\\]|\\.)*"'
+_ARGUMENT = rf"[\w.]+=(?:{_Q}|\[{_Q}(?:,{_Q})*\]|[^\s\"\[]+)"
 _HEAD = re.compile(
     rf"(?P<how>Worked|Failed|Tried)(?: (?P<worked>once|\d+ of \d+ times)|, outcome unknown)?"
     rf"(?: in (?P<application>{_Q}|{WORDS}))?(?: \((?P<age>\d+ months) ago\))?: (?P<task>{_Q})\."
@@ -45,7 +46,7 @@ _STEP = re.compile(
     rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?|the row of (?P<item_of>{_Q}|{WORDS})"
     r"|an? (?P<kind>\w+(?: \w+){0,19}?)))?"
     rf"(?: in the row of (?P<row_of>{_Q}|{WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
-    rf"(?P<more>(?: \w+=[^\s\"]+)*)"
+    rf"(?P<more>(?: {_ARGUMENT})*)"
 )
 _LISTED = rf"{_Q}|[^,\s][^,]*"
 _ENDS = re.compile(r"(?:Ends with: (.*?)   )?Not covered: (.*)")
@@ -186,8 +187,9 @@ def _read_step(line: str) -> dict[str, Any] | None:
     if told is None:
         return None
     parts: dict[str, Any] = {name: _unquoted(said) for name, said in told.groupdict().items() if said}
-    value, does, more = parts.pop("value", ""), parts.pop("does", ""), parts.pop("more", "").split()
-    parameters = {name: json.loads(said) for name, _, said in (one.partition("=") for one in more)}
+    value, does, more = parts.pop("value", ""), parts.pop("does", ""), re.findall(_ARGUMENT, parts.pop("more", ""))
+    arguments = (one.partition("=") for one in more)
+    parameters = {name: json.loads(said) for name, _, said in arguments if said != OPEN}
     if does == "switch to":
         parts["control"] = value
     elif value not in ("", OPEN):

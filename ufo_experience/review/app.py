@@ -81,6 +81,7 @@ class Review:
         routes: list[Route | Mount] = [Route(path, partial(self._show, *page)) for path, page in reads.items()]
         if not self.read_only:
             routes += [Route(path, write, methods=["POST"]) for path, write in writes.items()]
+        routes.append(Route("/review", lambda request: RedirectResponse("/queue")))
         return [*routes, Mount("/static", StaticFiles(directory=HERE / "static"), name="static")]
 
     def _show(self, name: str, data_of: Callable[[Request], Mapping[str, Any]], request: Request) -> Response:

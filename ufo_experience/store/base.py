@@ -230,21 +230,29 @@ class ExperienceStore(ABC):
         return Added(tuple(added), tuple(skipped))
 
     def set_status(
-        self, id: str, *, trust: Trust | None = None, verdict: Verdict | None = None, expected: str | None = None
+        self,
+        id: str,
+        *,
+        trust: Trust | None = None,
+        verdict: Verdict | None = None,
+        expected: str | None = None,
+        reason: str = "",
     ) -> Experience:
         """Note a new trust, a verdict, or both; returns the record as it is now. Raises as `get`.
 
         `expected` is the `fingerprint` of the record as the caller saw it; another one raises `ConflictError`.
         """
         said: Said = {"verdict": verdict, "trust": trust}
-        return self.put_back(id, {kind: one for kind, one in said.items() if one is not None}, expected=expected)
+        return self.put_back(
+            id, {kind: one for kind, one in said.items() if one is not None}, expected=expected, reason=reason
+        )
 
-    def put_back(self, id: str, said: Said, *, expected: str | None = None) -> Experience:
+    def put_back(self, id: str, said: Said, *, expected: str | None = None, reason: str = "") -> Experience:
         """Note what trust and verdict were before: None where what the record says counts again."""
 
         def events(seen: Experience) -> list[Event]:
             check_expected(seen, expected)
-            return [event(kind, id, **{str(kind): value}) for kind, value in said.items()]
+            return [event(kind, id, reason=reason, **{str(kind): value}) for kind, value in said.items()]
 
         return self._note(id, events)
 

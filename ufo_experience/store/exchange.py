@@ -24,6 +24,7 @@ from ufo_experience.store.lessons import Lesson, Lessons, is_lesson
 from ufo_experience.store.records import canonical, encode, unsealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import left_out_of_view, view_text
+from ufo_experience.store.watch import LEFT_ALONE
 
 FORMAT, VERSION = "ufo_experience", 1
 MAX_IMPORT_BYTES = 1 << 28
@@ -119,6 +120,9 @@ def import_entries(
     pending: dict[str, Experience] = {}
     lessons: list[Lesson] = []
     for position, entry in enumerate(entries):
+        if isinstance(entry, DataError):  # of a file that holds no whole record
+            report.failed.append((entry.file or str(position), entry.reason))
+            continue
         id = entry.get("id") if isinstance(entry, Mapping) else None
         what = str(id) if is_id(id) else f"experiences.{position}"
         try:
@@ -147,8 +151,8 @@ def read_export(file: Path) -> list[Any] | None:
     if file.is_dir() and (skills := sorted([*file.glob(SKILL_RECORD), *file.glob(f"*/{SKILL_RECORD}")])):
         return [parse(read_regular(skill, MAX_RECORD_BYTES), file=str(skill)) for skill in skills]
     files = [file] if file.is_file() else [path for path in sorted(file.rglob("*.json")) if not path.is_symlink()]
-    if records := [path for path in files if path.suffix == ".json" and _holds(path, RECORD_HEAD)]:
-        return [unsealed(parse(read_utf8(path, MAX_IMPORT_BYTES), file=str(path)))[0] for path in records]
+    if any(path.suffix == ".json" and _holds(path, RECORD_HEAD) for path in files):
+        return [_record_in(path) for path in files]
     kind = "" if file.is_dir() else file.suffix.lower()
     if kind == ".json" and _holds(file, '"experiences"'):
         return entries_of(read_utf8(file, MAX_IMPORT_BYTES))
@@ -156,6 +160,17 @@ def read_export(file: Path) -> list[Any] | None:
         entries = load_yaml(file, typed="experiences").get("experiences")
         return entries if isinstance(entries, list) else []
     return None
+
+
+def _record_in(path: Path) -> Any:
+    """What the file of a record holds, or the error that says what is wrong with it."""
+    try:
+        value = parse(read_utf8(path, MAX_IMPORT_BYTES), file=str(path))
+        if not (isinstance(value, dict) and is_id(value.get("id"))):
+            raise DataError("not the file of a record", file=str(path))
+    except DataError as error:
+        return error
+    return unsealed(value)[0]
 
 
 def _holds(file: Path, mark: str) -> bool:
@@ -240,7 +255,10 @@ def _content(experience: Experience) -> dict[str, Any]:
 def _stored_in(folder: Path) -> list[Any]:
     """The records of the folder of a store, of this edition or the first."""
     try:
-        return [_full(one) for one in FolderStore.open(folder, create=False).scan()]
+        store = FolderStore.open(folder, create=False)
+        torn = [one for one in store.verify().corrupt if one.code not in LEFT_ALONE]
+        errors = [DataError(one.message.removeprefix(f"{one.file}:").strip(), file=one.file) for one in torn]
+        return [*map(_full, store.scan()), *errors]
     except DataError:
         paths = sorted((folder / "records").glob("??/*.json"))
         old = [_first_edition(folder, path) for path in paths if not (folder / "tombstones" / path.name).exists()]

@@ -103,7 +103,9 @@ class ChangeReport(tuple[Experience, ...]):
         return tuple(one.id for one in self)
 
 
-def set_trust(store: ExperienceStore, where: RecordFilter, trust: Trust, *, dry_run: bool = False) -> ChangeReport:
+def set_trust(
+    store: ExperienceStore, where: RecordFilter, trust: Trust, *, dry_run: bool = False, reason: str = ""
+) -> ChangeReport:
     """Give records another trust. Raises as `chosen`; then nothing was changed.
 
     Approving by a filter leaves out records with a risky step unless `ids` or `risk` say that they are meant.
@@ -114,8 +116,15 @@ def set_trust(store: ExperienceStore, where: RecordFilter, trust: Trust, *, dry_
     changed = [one for one in found if not kinds.get(one.id)]
     left_out = [(id, f"risky ({', '.join(kind)}); approve it by its id") for id, kind in kinds.items() if kind]
     if not dry_run:
-        changed = [store.set_status(one.id, trust=trust, expected=where.expected.get(one.id)) for one in changed]
+        seen = where.expected
+        changed = [store.set_status(one.id, trust=trust, expected=seen.get(one.id), reason=reason) for one in changed]
     return ChangeReport(changed, left_out, dry_run)
+
+
+def trust_reason(store: ExperienceStore, id: str) -> str:
+    """Why a record has the trust it was given last; "" where nobody said."""
+    given = [one.reason for one in store.events(id) if one.kind == "trust"]
+    return given[-1] if given else ""
 
 
 def trust_level(value: Trust | str) -> Trust:
@@ -137,9 +146,12 @@ def moment(text: str) -> datetime:
 # ---- which are meant ----
 
 
-def select(store: ExperienceStore, where: RecordFilter) -> list[Experience]:
-    """The records that are meant, in the order of `ids` where those are given, else by id."""
-    known = (store.get(id) for id in resolve(store, where.ids)) if where.ids else store.scan()
+def select(store: ExperienceStore, where: RecordFilter, *, removed: bool = False) -> list[Experience]:
+    """The records that are meant, in the order of `ids` where those are given, else by id; or the removed ones."""
+    if removed:
+        known = store.scan_removed(resolve_removed(store, where.ids) if where.ids else None)
+    else:
+        known = (store.get(id) for id in resolve(store, where.ids)) if where.ids else store.scan()
     found = [one for one in known if where.admits(one)]
     for one in found:
         check_expected(one, where.expected.get(one.id))
@@ -167,18 +179,25 @@ def resolve(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
     return wanted if all(is_id(one) for one in wanted) else resolve_among(store.ids(), wanted)
 
 
-def resolve_among(known: Iterable[str], beginnings: Iterable[str], missing: str = "no record") -> list[str]:
+def resolve_removed(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
+    """The full ids of removed records that begin so; see `resolve_among`."""
+    return resolve_among(store.removed(), beginnings, "no removed record", "ufo-experience list --removed")
+
+
+def resolve_among(
+    known: Iterable[str], beginnings: Iterable[str], missing: str = "no record", listed: str = "ufo-experience list"
+) -> list[str]:
     """The known ids that begin with one of these, each once."""
     known, found = sorted(known), dict[str, None]()
     for wanted in (one.strip().lower() for one in beginnings):
         fitting = [id for id in known if wanted and id.startswith(wanted)]
         if not fitting:
-            raise NotFoundError(f"{missing} {wanted!r}; ids stand in: ufo-experience list")
+            raise NotFoundError(f"{missing} {wanted!r}; ids stand in: {listed}")
         if len(fitting) > 1:
             more = f"give more of the id (at least {MIN_PREFIX} digits)"
             raise UsageError(f"{wanted!r} fits {len(fitting)} records; {more}")
         if len(wanted) < MIN_PREFIX:
-            least = f"give at least {MIN_PREFIX} digits of an id (ufo-experience list)"
+            least = f"give at least {MIN_PREFIX} digits of an id ({listed})"
             raise UsageError(f"{wanted!r} is too short: {least}")
         found[fitting[0]] = None
     return list(found)
@@ -221,8 +240,8 @@ def _path(text: str) -> str:
 
 
 def is_format(format: str, wanted: str) -> bool:
-    """True for the format of a record that is the wanted one, or a version of it ("ufo-v2" of "ufo")."""
-    return wanted in (format, _VERSION.sub("", format))
+    """True for the format of a record that is the wanted one in any case, or a version of it ("ufo-v2" of "ufo")."""
+    return wanted.casefold() in (format.casefold(), _VERSION.sub("", format).casefold())
 
 
 def searched(one: Experience) -> str:

@@ -50,6 +50,10 @@ _SAY = """INSERT INTO record (id, status, removed, change) VALUES (?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET status = excluded.status, removed = excluded.removed, change = excluded.change"""
 LEFT_ALONE = ("E_VERSION", "E_EDITED")  # by a repair
 _ALL = "`ufo-experience verify` tells of all"
+_GONE = (
+    "deleted since it was read: the trust, verdicts and use that it gave to records count no more, and what was purged "
+    "may be learned again; bring it back from a backup"
+)
 _OLD_S = 3_600.0  # a temp file of this age has no writer
 _log = logging.getLogger(__name__)
 
@@ -118,7 +122,7 @@ class Watch:
         for folder in known.keys() - look.keys():
             _gone(db, _files_in(db, folder), change)
             db.execute("DELETE FROM seen WHERE path = ?", (folder,))
-        if known.get(EVENTS) != look.get(EVENTS):
+        if known.get(EVENTS) != look.get(EVENTS) and self._are_there(db, change):
             all_read = self._take_events(db, change)
             _note_seen(db, EVENTS, look.get(EVENTS, "") if all_read else "")  # "": it is told again
 
@@ -157,6 +161,24 @@ class Watch:
             self._told.add(message)
             _log.warning("%s", message)
 
+    def _are_there(self, db: sqlite3.Connection, change: int) -> bool:
+        """True unless events were read before and their file is gone: that is told once, and noted for `verify`."""
+        path, mark = self._root / EVENTS, noted(db, "events")
+        if path.exists() or not (mark and json.loads(mark)[0]):
+            return True
+        db.execute("UPDATE record SET status = NULL, removed = 0, change = ?", (change,))
+        note(db, events=json.dumps([0, "", _GONE]))
+        self._warn(f"{path}: {_GONE}")
+        return False
+
+    def gone_events(self) -> Problem | None:
+        """What is wrong where events had been read and their file is gone."""
+        self.refresh()
+        path, mark = self._root / EVENTS, self._catalog.meta("events")
+        if path.exists() or not (mark and _GONE in json.loads(mark)):
+            return None
+        return Problem(file=str(path), code="E_MISSING", message=_GONE)
+
     def _take_events(self, db: sqlite3.Connection, change: int) -> bool:
         """Read the events that are new, all again where the file is another one. False where a line is damaged."""
         mark = noted(db, "events")
@@ -166,7 +188,7 @@ class Watch:
         if path.exists():
             with files.open_regular(path, _MAX_EVENTS, follow=False) as stream:
                 stream.seek(offset - len(before))
-                if stream.read(len(before)) != before:  # what stood there is another text
+                if not before or stream.read(len(before)) != before:  # what stood there is another text
                     offset, before, damage = 0, b"", []
                     stream.seek(0)
                 data = stream.read()
@@ -258,6 +280,10 @@ def examine(root: Path, watch: Watch, *, repair: bool = False) -> StoreReport:
             report.repaired.append(problem)
         else:
             report.corrupt.append(problem)
+    if gone := watch.gone_events():
+        (report.repaired if repair else report.corrupt).append(gone)
+        if repair:
+            files.append(root / EVENTS, b"")
     data = watch.event_lines()
     bad = {number: problem for number, problem in watch.events_in(data) if isinstance(problem, Problem)}
     (report.repaired if repair else report.corrupt).extend(bad.values())

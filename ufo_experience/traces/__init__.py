@@ -93,8 +93,8 @@ def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | 
 
 def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport | None) -> Iterator[Found]:
     """The sources `read_traces` would read at `path`, in its order; each is read by `read_source`."""
-    if format != "auto" and format not in readers():
-        raise UsageError(f"no trace format {format!r}; known: auto, {', '.join(readers())}")
+    if format != "auto":
+        _named(format)
 
     def is_log(found: Found) -> bool:
         return _reader_for(found, "auto") is not None
@@ -163,9 +163,17 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
         raise DataError(message, file=file, code="E_READER") from error
 
 
+def _named(format: str) -> TraceReader:
+    """The reader of this name, in any case. Raises `UsageError`."""
+    for name, reader in readers().items():
+        if name.casefold() == format.casefold():
+            return reader
+    raise UsageError(f"no trace format {format!r}; known: auto, {', '.join(readers())}")
+
+
 def _reader_for(found: Found, format: str) -> TraceReader | None:
     if format != "auto":
-        reader = readers()[format]
+        reader = _named(format)
         return reader if found.given or reader.recognises(found) else None
     known = [readers()[found.format]] if found.format else readers().values()
     return next((reader for reader in known if reader.recognises(found)), None)
