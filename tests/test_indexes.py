@@ -211,6 +211,17 @@ def test_rare_words_weigh_more(store):
     assert made.rarity(["xylophone", "bluetooth", "email"]) == weights
 
 
+def test_a_common_word_tells_apart_what_shares_the_rare_one(tmp_path):
+    """Among hundreds that share the rarest word, in a store where the other one stands in most tasks."""
+    store = open_store(tmp_path)
+    made, wanted = index_of(store), a_run_of("Look at all transfers of the bank")
+    nouns = [f"{first}{second}" for first in "bcdfghklmnprst" for second in ("olt", "arn", "erb", "ist", "ump", "ack")]
+    store.add(a_run_of(f"Print {noun} transfers {number}") for number in range(4) for noun in nouns)
+    store.add(a_run_of(f"Look at {noun} {number}") for number in range(9) for noun in nouns)
+    store.add([wanted])
+    assert wanted.id in ids_of(asked(made, "Look at transfers"))
+
+
 def test_small_values_are_kept_by_kind_and_go_with_their_owner(index, store):
     """Another kind is another drawer; what has no owner stays."""
     index.keep("verdicts", {"a": b"\0yes", "b": b"no"}, owner=EMAIL.id)

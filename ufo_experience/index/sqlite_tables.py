@@ -58,17 +58,17 @@ NEAREST = """
 
 
 def matches_of(column: str, counts: Mapping[str, int]) -> list[str]:
-    """What FTS5 is asked for: the rarest words; where these find too little also the next one, which is too common by
-    itself, beside one of the others.
+    """What FTS5 is asked for: the rarest words, ranked by the next one, too; where these find too little also that
+    one, which is too common by itself, beside one of the others.
     """
     rarest = sorted((word for word, count in counts.items() if count), key=lambda word: (counts[word], word))[:RAREST]
     quoted = ['"' + word.replace('"', '""') + '"' for word in rarest]
     few = bisect_right([*accumulate(counts[word] for word in rarest)], MATCHES)
-    alone, common = quoted[:few], quoted[few : few + 1]
-    others = " OR ".join(quoted[few + 1 :])
-    beside = [f"({common[0]} AND ({others}))"] if others else common
-    narrow, wide = " OR ".join(alone), " OR ".join([*alone, *beside])
-    return [f"{{{column}}} : ({words})" for words in dict.fromkeys((narrow, wide)) if words]
+    alone, common, others = " OR ".join(quoted[:few]), quoted[few : few + 1], " OR ".join(quoted[few + 1 :])
+    narrow = [alone, *(f"({alone}) AND {word}" for word in common)] if alone else []
+    beside = [f"{word} AND ({others})" if others else word for word in common]
+    found = [" OR ".join(f"({part})" for part in parts) for parts in (narrow, [*narrow, *beside])]
+    return [f"{{{column}}} : ({words})" for words in dict.fromkeys(found) if words]
 
 
 def _is_trusted(trust: Trust, imported: bool) -> bool:
