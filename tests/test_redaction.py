@@ -109,6 +109,15 @@ def test_a_copy_of_a_typed_password_goes_in_every_common_writing(memory, tmp_pat
     assert form not in on_disk(tmp_path)
 
 
+def test_a_sentence_that_a_tool_was_given_is_typed_text_and_a_short_word_is_an_option(memory, tmp_path):
+    arguments = {"to": "support", "body": "Dear Jane, my salary is 5000 and I am ill", "priority": "High"}
+    run = memory.remember(
+        "Tell Jane about it", [{"action": "send_mail", "parameters": arguments}], True, "Mail", "user"
+    )
+    assert run.action.steps[0].parameters == arguments | {"body": "{{input:1}}"}
+    assert "salary" not in on_disk(tmp_path)
+
+
 def test_a_password_that_was_pressed_key_by_key_is_one_secret(memory, tmp_path):
     keys = [{"action": "press", "control": "Password", "key": key} for key in "hunter7"]
     steps = remembered(memory, *keys).action.steps

@@ -35,6 +35,7 @@ _KEY = re.compile(r"(?i)\{(?:VK_)?([A-Z]+\d{0,2})(?: +(?:\d+|down|up))?\}")
 _SYMBOL_CHORD = re.compile(r"(?<![\^%+])[\^%+]{1,8}(?:\{[^{}]{1,80}\}|[A-Za-z0-9]|\([^()]{0,80}\))")
 _BRACED = re.compile(r"(?i)(?:\{.\}|\{SPACE\}){2,}")
 _IN_BRACES = re.compile(r"(?i)\{(?:(SPACE)|(.))\}")
+_SENTENCE = 5  # words from which on an argument of a call is a text that somebody wrote
 _NAMELESS = frozenset("edit text textbox textfield input field document pane custom window none null textarea".split())
 _PAD = ("", "", None)  # the run of clicks on digits
 _SINGLE = {"backspace": "\b", "space": " "}
@@ -211,11 +212,12 @@ def _split(value: str) -> Iterator[tuple[str, bool]]:
 
 def rewrite_parameters(step: Step, secret: bool, visit: Visit) -> dict[str, JsonValue]:
     """The parameters of a step with every text in them, names included, put through `visit(text, role)`."""
-    takes, leaf = takes_text(step.action_type), typed_leaf(step)
+    takes, leaf, calls = takes_text(step.action_type), typed_leaf(step), actions.kind_of(step.action_type) == "other"
     bare = is_press(step.action_type) or (leaf is not None and plain(leaf[0]) in _KEY_ARGUMENTS)
 
     def rewrite(value: JsonValue, key: str, hidden: bool) -> JsonValue:
-        typed = takes and not actions.is_option(key)
+        written = calls and isinstance(value, str) and len(value.split()) >= _SENTENCE
+        typed = (takes or written) and not actions.is_option(key)
         role = SECRET if hidden or (typed and secret) else TYPED if typed else OTHER
         if isinstance(value, dict):
             inside = hidden or any(is_secret_name(str(value[name])) for name in actions.FIELD_NAMES if name in value)
