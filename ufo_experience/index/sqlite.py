@@ -30,7 +30,9 @@ from ufo_experience.request import Request
 from ufo_experience.store.folder import FolderStore
 
 WINDOW = 256  # records that become rows, and texts that are embedded, at a time
-ENOUGH = 2 * base.SAME_SESSION  # rows that share the rarest words of a question: more common ones are not looked up then
+ENOUGH = (
+    2 * base.SAME_SESSION
+)  # rows that share the rarest words of a question: more common ones are not looked up then
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
 _LOOKS, _BETWEEN_LOOKS = 10, 0.02  # of a check at rows that a writer may be adding; seconds
 _AMONG = "IN (SELECT value FROM json_each(?))"
