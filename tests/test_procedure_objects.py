@@ -577,6 +577,21 @@ def test_a_login_in_the_row_of_a_person_is_that_of_another_person_now(tmp_path):
     assert ([one["name"] for one in acted], end) == (["Users", "tkent"], "done")
 
 
+def test_what_is_chosen_later_need_not_stand_in_the_row_now(tmp_path):
+    """By chance it stood there at that time."""
+    item = click("Lemon verbena", "Hyperlink", "Lemon verbena B-301 Books")
+    task = 'The product "{}" has to appear in the category {}'
+    memory = memory_of(tmp_path, (task.format("Lemon verbena", "Books"), [item, choose("Category", "Books")]))
+    view = screen(seen("Glass cup", "Hyperlink", "Glass cup C-204 Crockery"), seen("Category", "ComboBox"))
+    assert obey(memory, task.format("Glass cup", "Tea"), view)[1] == "done"
+
+
+def test_a_link_of_several_words_in_a_row_is_the_applications_own(tmp_path):
+    edit = click("Edit products", "Hyperlink", "Breakfast Edit range Edit products")
+    memory = memory_of(tmp_path, ("Add the product B-301 to the range Breakfast", [edit, fill("Products", "B-301")]))
+    assert 'click "Edit products" (Hyperlink)' in told(memory, "Add the product B-302 to the range Winter")
+
+
 def test_an_item_that_the_run_took_is_a_value_though_nothing_in_the_request_marks_it(tmp_path):
     """Programs are called Chat or Payroll: words like any others, at the beginning of a sentence."""
     task = 'Limit its scope. {} asks for too much, "{}" will do'

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -388,7 +389,7 @@ def _holds(value: str, text: str, kind: str) -> bool:
 def _same_number(value: Any, text: str) -> bool:
     """True where a field of numbers tells what was typed in its own way: 13.6 for "13.60"."""
     try:
-        return float(value) == float(text)
+        return math.isclose(float(value), float(text), rel_tol=1e-6)  # a browser tells 13.600000381469727
     except ValueError:
         return False
 

@@ -53,7 +53,9 @@ class Binding:
         self._values, self._agreed, self._approved = values, agreed, approved
         self._unexplained: list[_Unexplained] = []
         self._steps = list(steps)
-        for bind in (self._texts, self._label, self._row, self._item):
+        self._steps = [self._texts(place, step) for place, step in enumerate(self._steps)]
+        self._given = frozenset(values.served)  # values that are typed or chosen
+        for bind in (self._label, self._row, self._item):
             self._steps = [bind(place, step) for place, step in enumerate(self._steps)]
         self._settle()
         self.steps = tuple(map(self._unless_unasked, self._steps))
@@ -118,7 +120,9 @@ class Binding:
             return step
         within, missing = self._values.fill(step.target.within)
         if values := self._values.in_row(step.target.within):
-            return replace(step.aimed_at(within=""), row_of=values[0], beside=values[1:])
+            given = {self._values.new_of[old] for old in self._given & self._values.new_of.keys()}
+            beside = tuple(one for one in values[1:] if one not in given)
+            return replace(step.aimed_at(within=""), row_of=values[0], beside=beside)
         if missing:
             return _left_open(step, "within")
         by_itself = not step.is_own and bare(within).startswith(bare(step.name))
@@ -145,7 +149,7 @@ class Binding:
             return replace(step.aimed_at(name=first if missing else name), item_of=first)
         if missing:
             return _left_open(step, "name")
-        is_another_name = not LABEL.fullmatch(old) or is_odd(old)  # "tkent", in the row of Tom Kent
+        is_another_name = not LABEL.fullmatch(old) or (old.isalnum() and is_odd(old))  # "tkent", for Tom Kent
         if step.row_of and step.role and not self._agreed[place].confirmed and is_another_name:
             return replace(step.aimed_at(name=""), item_of=step.row_of, row_of="")
         if not self._is_explained(step, self._agreed[place]):

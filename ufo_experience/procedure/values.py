@@ -96,7 +96,7 @@ class Values:
             if value in parts:
                 now = _NUMBERS.findall(self.new_of.get(old, ""))
                 if len(now) != len(parts):
-                    return value, [old]
+                    return value, [slot_type(old)]
                 self.served.add(old)
                 return type(value)(now[parts.index(int(value))]), []
         return value, []
