@@ -221,7 +221,9 @@ def _with_playwright(page: Any, one: Executed) -> None:
     if act is None or act.target is None or view is None:
         return
     alike = [same.id for same in view.named(act.target.name) if same.type == act.target.type]
-    name = re.compile(rf"^\W*{re.escape(act.target.name)}\W*$", re.IGNORECASE)  # the page may show it in capitals
+    name = re.compile(
+        rf"^\W*{re.escape(act.target.name).replace('/', '.')}\W*$", re.IGNORECASE
+    )  # the page may show it in capitals
     found = page.get_by_role(_ROLES.get(act.target.type, "generic"), name=name)
     locator = found.nth(alike.index(act.target.id))
     kind = kind_of(act.action)
