@@ -583,7 +583,8 @@ def test_what_is_chosen_later_need_not_stand_in_the_row_now(tmp_path):
     task = 'The product "{}" has to appear in the category {}'
     memory = memory_of(tmp_path, (task.format("Lemon verbena", "Books"), [item, choose("Category", "Books")]))
     view = screen(seen("Glass cup", "Hyperlink", "Glass cup C-204 Crockery"), seen("Category", "ComboBox"))
-    assert obey(memory, task.format("Glass cup", "Tea"), view)[1] == "done"
+    acted, end = obey(memory, task.format("Glass cup", "Tea"), view)
+    assert ([one["name"] for one in acted], end) == (["Glass cup", "Category"], "done")
 
 
 def test_a_link_of_several_words_in_a_row_is_the_applications_own(tmp_path):
@@ -600,6 +601,14 @@ def test_an_item_that_the_run_took_is_a_value_though_nothing_in_the_request_mark
     text = told(memory, task.format("Chat", "openid email"))
     assert 'click "Chat" (Hyperlink) in the row of Chat' in text
     assert "Payroll" not in text
+
+
+def test_of_a_part_of_a_date_that_is_open_its_kind_is_told_and_not_what_it_was(tmp_path):
+    pick = do("click", "Calendar", "Button", day=12)
+    memory = memory_of(tmp_path, ("Book the room for 2026-05-12", [pick]))
+    text = told(memory, "Book the room")
+    assert "you decide: date" in text
+    assert "2026-05-12" not in text
 
 
 def test_a_text_that_holds_values_of_its_own_goes_to_its_own_field(tmp_path):

@@ -69,7 +69,8 @@ def _item(step: ProcedureStep, screen: Screen) -> Control | Stop:
     items = [one for one in screen.controls if one.name and (not step.role or one.role == step.role)]
     row = _in_row((value, *step.beside), items, screen)
     if step.beside and bare(step.name) != bare(value):  # of a row of several values that which is none of them
-        items = row = [one for one in row if one.bare not in map(bare, (value, *step.beside))] or row
+        values = {bare(one) for one in (value, *step.beside)}
+        items = row = [one for one in row if one.bare not in values] or row
     stages = (
         [one for one in items if step.name and one.bare == bare(step.name)],
         [one for one in items if one.bare == bare(value)],
@@ -89,7 +90,8 @@ def _in_row(values: Sequence[str], controls: list[Control], screen: Screen) -> l
         {one.within for one in screen.controls if one.within and (holds(one.within, value) or one.bare == bare(value))}
         for value in values
     ]
-    return [one for one in controls if one.within in set.intersection(*rows)]
+    shared = set.intersection(*rows)
+    return [one for one in controls if one.within in shared]
 
 
 def _only_one(step: ProcedureStep, named: Sequence[Control], screen: Screen) -> Control | Stop:
