@@ -153,6 +153,7 @@ class PostgresIndex:
             connection.execute(sql.FORGET_OTHER_LENGTHS, given)
             self._lengths = {}
             connection.execute("DELETE FROM ufo_experience.row")
+            connection.execute("UPDATE ufo_experience.record SET indexed = NOT removed WHERE indexed = removed")
             while group := list(islice(records, GROUP)):
                 self._insert(connection, group, embed=False)
         return self.sync(progress, thorough=True)

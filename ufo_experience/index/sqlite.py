@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import math
+import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ class SqliteIndex:
         self._allowed: dict[Filter, NDArray[np.bool_]] = {}
         self._seen: tuple[Any, ...] | None = None
         self._rows, self._trusted, self._lengths = 0, 1, {"raw": 1.0, "masked": 1.0}
-        self._catalog.require("index", "7", tables.SCHEMA)
+        self._catalog.require("index", "8", tables.SCHEMA)
 
     # ---- questions ----
 
@@ -109,14 +109,10 @@ class SqliteIndex:
 
     def _by_words(self, table: str, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
         where, given = tables.sql_where(filter)
-        ask = tables.NEAREST.format(table=table, places=tables.PLACES, where=where)
-
-        def nearest(match: str, k: int) -> list[int]:
-            return self._numbers(ask, (match, *given, k))
-
         found: list[int] = []
         for match in tables.matches_of(column, counts):
-            found = found if len(found) >= ENOUGH else self._of_many_tasks(partial(nearest, match), limit)
+            if len(found) < ENOUGH:
+                found = self._of_many_tasks(tables.BY_WORDS.format(table=table, where=where), [match, *given], limit)
         return found
 
     def _by_vector(self, vector: Vector, filter: Filter, limit: int) -> list[int]:
@@ -125,45 +121,40 @@ class SqliteIndex:
             if length is None:
                 return []
             base.expect_length(self._embedder().name, len(vector), length)
-            allowed = self._mask(filter)
-            return self._of_many_tasks(lambda k: self._vectors.nearest(vector, allowed, k), limit)
+            near = self._vectors.nearest(vector, self._allowed_by(filter), base.CROWD)
+        where, given = tables.sql_where(filter)
+        return self._of_many_tasks(tables.BY_VECTOR.format(where=where), [json.dumps(near), *given], limit)
 
-    def _mask(self, filter: Filter) -> NDArray[np.bool_]:
-        """Which numbers pass a filter; kept until something changes, for agents ask with few filters."""
+    def _allowed_by(self, filter: Filter) -> NDArray[np.bool_]:
+        """Which vectors are of rows that pass a filter; kept until something changes: agents ask with few filters."""
         if filter not in self._allowed:
             where, given = tables.sql_where(filter)
-            numbers = self._numbers(f"SELECT number FROM row WHERE {where}", given)
+            numbers = self._numbers(f"SELECT DISTINCT vector FROM row WHERE vector NOT NULL AND {where}", given)
             self._allowed[filter] = np.zeros(max(numbers, default=0) + 1, bool)
             self._allowed[filter][numbers] = True
         return self._allowed[filter]
 
-    def _of_many_tasks(self, nearest: Callable[[int], list[int]], limit: int) -> list[int]:
-        """The nearest, few of them of one task or session: where those crowd the first places, more are asked for."""
-        k = 2 * limit
-        while True:
-            near = nearest(k)
-            found = self._few_of_each_task(near)[:limit]
-            if len(found) == limit or len(near) < k or k >= base.CROWD:
-                return found
-            k *= 8
+    def _of_many_tasks(self, ask: str, given: Sequence[Any], limit: int) -> list[int]:
+        """The numbers of the first rows that a query gives, few of them of one task or session."""
 
-    def _few_of_each_task(self, numbers: list[int]) -> list[int]:
-        ask = f"SELECT number, task_key, success, session FROM row WHERE number {_AMONG}"
-        there = {number: known for number, *known in self._catalog.read(ask, (json.dumps(numbers),))}
-        runs: Counter[Any] = Counter()
-        sessions: Counter[str] = Counter()
-        found = []
-        for number in (one for one in numbers if one in there):
-            key, success, session = there[number]
-            runs[key, success] += 1
-            sessions[session] += bool(session)
-            if runs[key, success] <= base.SAME_TASK and sessions[session] <= base.SAME_SESSION:
-                found.append(number)
-        return found
+        def few(db: sqlite3.Connection) -> list[int]:
+            runs: Counter[tuple[str, int | None]] = Counter()
+            sessions: Counter[str] = Counter()
+            found: list[int] = []
+            for number, task_key, success, session in db.execute(ask, given):
+                runs[task_key, success] += 1
+                sessions[session] += bool(session)
+                if runs[task_key, success] <= base.SAME_TASK and sessions[session] <= base.SAME_SESSION:
+                    found.append(number)
+                if len(found) == limit:
+                    break
+            return found
+
+        return self._catalog.run(few)
 
     def _cosines(self, vector: Vector, numbers: Collection[int]) -> dict[int, float]:
-        ask = f"""SELECT number, vector.data FROM row JOIN vector USING (text_key)
-            WHERE embedder = ? AND length(vector.data) = ? AND number {_AMONG}"""
+        ask = f"""SELECT row.number, text_vector.data FROM row JOIN text_vector ON text_vector.number = row.vector
+            WHERE embedder = ? AND length(text_vector.data) = ? AND row.number {_AMONG}"""
         found = self._catalog.read(ask, (self._embedder().name, 2 * len(vector), json.dumps(sorted(numbers))))
         if not found:
             return {}
@@ -213,10 +204,10 @@ class SqliteIndex:
                 self._catalog.write(tables.forget_rows)
             kept = self._length_kept(embedder.name)
             if kept is not None and kept != base.length_of(embedder):
-                self._catalog.write(lambda db: db.execute("DELETE FROM vector WHERE embedder = ?", (embedder.name,)))
-                self._catalog.note(**{f"embedded by {embedder.name}": None})
+                others = "DELETE FROM text_vector WHERE embedder = ?"
+                self._catalog.write(lambda db: db.execute(others, (embedder.name,)))
                 self._vectors.delete()
-            self._catalog.note(embedder=embedder.name)
+            self._catalog.write(tables.use_embedder, embedder.name)
             self._vectors.forget()
             self._seen = None
         return self.sync(progress, thorough=True)
@@ -300,12 +291,13 @@ class SqliteIndex:
 
     def _length_kept(self, embedder: str) -> int | None:
         """The length of the vectors of an embedder that are there."""
-        found = self._numbers("SELECT length(data) / 2 FROM vector WHERE embedder = ? LIMIT 1", (embedder,))
+        found = self._numbers("SELECT length(data) / 2 FROM text_vector WHERE embedder = ? LIMIT 1", (embedder,))
         return found[0] if found else None
 
     def _embed_missing(self, embedder: Embedder, progress: Progress | None) -> tuple[int, int]:
         """Embed what has no vector; returns how many texts, and how many rows had theirs."""
-        up_to = int(self._catalog.meta("sequence") or 0)  # what others write meanwhile is looked at by the next
+        if self.embedder_name() not in (None, embedder.name):
+            self._catalog.write(tables.use_embedder, embedder.name)
         waiting = self._without_vector()
         texts = {text_key(row.to_embed): row.to_embed for row in self._load(waiting).values()}
         keys, done = [*texts], 0
@@ -314,17 +306,10 @@ class SqliteIndex:
             done += len(found)
             if progress is not None:
                 progress("embedded", done, len(texts))
-        seen = f"embedded by {embedder.name}"
-        if texts or up_to - int(self._catalog.meta(seen) or 0) > WINDOW:
-            self._catalog.note(**{seen: up_to})
         return len(texts), self._rows - len(waiting)
 
     def _without_vector(self) -> list[int]:
-        """Rows without a vector of the embedder in use, among those that are newer than its last whole `sync`."""
-        name = self._embedder().name
-        ask = """SELECT number FROM row LEFT JOIN vector ON vector.text_key = row.text_key
-            AND embedder = ? WHERE sequence > ? AND vector.text_key IS NULL ORDER BY sequence"""
-        return self._numbers(ask, (name, int(self._catalog.meta(f"embedded by {name}") or 0)))
+        return self._numbers("SELECT number FROM row WHERE vector IS NULL ORDER BY number", ())
 
     def _erase(self) -> None:
         """After records went: no byte of their words and vectors stays in the files."""

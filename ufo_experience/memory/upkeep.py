@@ -29,8 +29,6 @@ from ufo_experience.store.selection import (
     SourceInfo,
     StoreStats,
     resolve,
-    resolve_among,
-    resolve_removed,
 )
 
 Records = list[Experience]  # named here: inside the class `list` is a method
@@ -178,7 +176,7 @@ class Upkeep:
 
     def undo_remove(self, *ids: str | Iterable[str]) -> Records:
         """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
-        back = self.store.restore(resolve_removed(self.store, _meant(ids, None).ids))
+        back = self.store.restore(resolve(self.store, _meant(ids, None).ids, removed=True))
         self.index_if_possible()
         return back
 
@@ -196,7 +194,7 @@ class Upkeep:
         by_source = RecordFilter(ids=(str(source),)) if named_by_id else RecordFilter(source=str(source))
         meant = by_source if source is not None else where or RecordFilter()
         selection.expect_some(meant)
-        named = resolve_among(known, meant.ids) if meant.ids else None
+        named = resolve(self.store, meant.ids, removed=None) if meant.ids else None
         there = [*self.store.scan(named), *self.store.scan_removed(named)]
         gone = [one for one in there if meant.admits(one)]
         if not dry_run:

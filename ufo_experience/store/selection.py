@@ -148,10 +148,8 @@ def moment(text: str) -> datetime:
 
 def select(store: ExperienceStore, where: RecordFilter, *, removed: bool = False) -> list[Experience]:
     """The records that are meant, in the order of `ids` where those are given, else by id; or the removed ones."""
-    if removed:
-        known = store.scan_removed(resolve_removed(store, where.ids) if where.ids else None)
-    else:
-        known = (store.get(id) for id in resolve(store, where.ids)) if where.ids else store.scan()
+    ids = resolve(store, where.ids, removed=removed) if where.ids else None
+    known = store.scan_removed(ids) if removed else store.scan() if ids is None else map(store.get, ids)
     found = [one for one in known if where.admits(one)]
     for one in found:
         check_expected(one, where.expected.get(one.id))
@@ -173,32 +171,23 @@ def expect_some(where: RecordFilter) -> None:
         raise UsageError("which records? give ids, a filter (source, application, …), or all (all=True, --all)")
 
 
-def resolve(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
-    """The full ids of records that begin so; see `resolve_among`."""
-    wanted = [str(one).strip().lower() for one in beginnings]
-    return wanted if all(is_id(one) for one in wanted) else resolve_among(store.ids(), wanted)
-
-
-def resolve_removed(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
-    """The full ids of removed records that begin so; see `resolve_among`."""
-    return resolve_among(store.removed(), beginnings, "no removed record", "ufo-experience list --removed")
-
-
-def resolve_among(
-    known: Iterable[str], beginnings: Iterable[str], missing: str = "no record", listed: str = "ufo-experience list"
-) -> list[str]:
-    """The known ids that begin with one of these, each once."""
-    known, found = sorted(known), dict[str, None]()
-    for wanted in (one.strip().lower() for one in beginnings):
-        fitting = [id for id in known if wanted and id.startswith(wanted)]
+def resolve(store: ExperienceStore, beginnings: Iterable[str], *, removed: bool | None = False) -> list[str]:
+    """The full ids of records that begin so, each once; of removed ones, or (None) of both."""
+    wanted = [one.strip().lower() for one in beginnings]
+    if removed is False and all(is_id(one) for one in wanted):
+        return wanted
+    known = sorted([*(() if removed else store.ids()), *(() if removed is False else store.removed())])
+    listed = f"ufo-experience list{' --removed' * bool(removed)}"
+    found = dict[str, None]()
+    for one in wanted:
+        fitting = [id for id in known if one and id.startswith(one)]
         if not fitting:
-            raise NotFoundError(f"{missing} {wanted!r}; ids stand in: {listed}")
+            raise NotFoundError(f"no {'removed ' * bool(removed)}record {one!r}; ids stand in: {listed}")
         if len(fitting) > 1:
             more = f"give more of the id (at least {MIN_PREFIX} digits)"
-            raise UsageError(f"{wanted!r} fits {len(fitting)} records; {more}")
-        if len(wanted) < MIN_PREFIX:
-            least = f"give at least {MIN_PREFIX} digits of an id ({listed})"
-            raise UsageError(f"{wanted!r} is too short: {least}")
+            raise UsageError(f"{one!r} fits {len(fitting)} records; {more}")
+        if len(one) < MIN_PREFIX:
+            raise UsageError(f"{one!r} is too short: give at least {MIN_PREFIX} digits of an id ({listed})")
         found[fitting[0]] = None
     return list(found)
 
