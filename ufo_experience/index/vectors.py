@@ -20,7 +20,6 @@ from ufo_experience.store.files import read_regular, replace_file, storage_error
 if TYPE_CHECKING:
     from ufo_experience.index.base import Vector
 
-KIND = "flat"  # of the index in the file; one of another kind is made again
 MAX_FILE = 1 << 40
 FILE = "vectors.faiss"
 Matrix = NDArray[np.float32]
@@ -48,7 +47,7 @@ class FolderVectors:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog, self._file = catalog, catalog.path.with_name(FILE)
         self._index: Any = None
-        self._of: list[Any] = []  # embedder, epoch and kind of what is in memory
+        self._of: list[Any] = []  # embedder and epoch of what is in memory
         self._up_to = 0  # the newest vector that is in
 
     def state(self) -> tuple[int, int]:
@@ -60,7 +59,7 @@ class FolderVectors:
     def follow(self, embedder: str) -> int | None:
         """Take in the newest vectors of an embedder; returns their length, None when there are none."""
         epoch, newest = self.state()
-        of = [embedder, epoch, KIND]
+        of = [embedder, epoch]
         if self._of != of:
             self._of, written = of, self._written()
             self._index = self._read() if written.get("of") == of else None
@@ -87,7 +86,7 @@ class FolderVectors:
     def write(self, embedder: str, newer: int) -> None:
         """Write `vectors.faiss` when at least so many vectors are newer than it."""
         written = self._written()
-        since = written["up to"] if written.get("of") == [embedder, self.state()[0], KIND] else 0
+        since = written["up to"] if written.get("of") == [embedder, self.state()[0]] else 0
         late = self._catalog.read("SELECT count(*) FROM text_vector WHERE number > ?", (since,))[0][0]
         if late < newer or self._catalog.in_memory or self.follow(embedder) is None:
             return
