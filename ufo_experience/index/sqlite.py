@@ -121,9 +121,14 @@ class SqliteIndex:
             if length is None:
                 return []
             base.expect_length(self._embedder().name, len(vector), length)
-            near = self._vectors.nearest(vector, self._allowed_by(filter), base.CROWD)
-        where, given = tables.sql_where(filter)
-        return self._of_many_tasks(tables.BY_VECTOR.format(where=where), [json.dumps(near), *given], limit)
+            where, given = tables.sql_where(filter)
+            found: list[int] = []
+            for k in (2 * limit, base.CROWD):  # more where a few tasks crowd the first places
+                near = self._vectors.nearest(vector, self._allowed_by(filter), k)
+                found = self._of_many_tasks(tables.BY_VECTOR.format(where=where), [json.dumps(near), *given], limit)
+                if len(found) == limit or len(near) < k:
+                    break
+            return found
 
     def _allowed_by(self, filter: Filter) -> NDArray[np.bool_]:
         """Which vectors are of rows that pass a filter; kept until something changes: agents ask with few filters."""

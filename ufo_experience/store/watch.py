@@ -125,7 +125,8 @@ class Watch:
             db.execute("DELETE FROM seen WHERE path = ?", (folder,))
         if known.get(EVENTS) != look.get(EVENTS):
             all_read = self._take_events(db, change)
-            _note_seen(db, EVENTS, look.get(EVENTS, "") if all_read else "")  # "": it is told again
+            if EVENTS in look:
+                _note_seen(db, EVENTS, look[EVENTS] if all_read else "")  # "": it is told again
 
     def _take_folder(self, db: sqlite3.Connection, folder: str, change: int) -> bool:
         """Read the files of a folder that are new, or others than before. False when one of them cannot be read."""
