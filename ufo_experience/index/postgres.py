@@ -10,7 +10,6 @@ have, and lets few runs of one task through. `raw` is a text as it is, `masked` 
 
 from __future__ import annotations
 
-import math
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -124,10 +123,6 @@ class _Known:
     frequent: Mapping[str, float] = field(default_factory=dict)  # share of the rows that have a word
     until: float = 0.0
 
-    def weight(self, count: int) -> float:
-        """The weight of a word that so many trusted rows have."""
-        return math.log(1 + (max(self.trusted - count, 0) + 0.5) / (count + 0.5))
-
 
 class PostgresIndex:
     """`embedder()` is asked for vectors: while learning where it works on this machine, else when `sync` is called."""
@@ -147,7 +142,7 @@ class PostgresIndex:
         self._catch_up()
         known, asked = self._all_rows(), _words_of(request)
         counts = self._counts({*asked["raw"], *asked["masked"]}, known)
-        weights = {word: known.weight(trusted) for word, (_, trusted) in counts.items()}
+        weights = {word: base.weight(trusted, known.trusted) for word, (_, trusted) in counts.items()}
         inside, values = _inside(filter or Filter())
         values["wider"] = WIDER * limit
         parts = []
@@ -186,7 +181,7 @@ class PostgresIndex:
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
         known = self._all_rows()
-        return {word: known.weight(trusted) for word, (_, trusted) in self._counts(words, known).items()}
+        return {word: base.weight(trusted, known.trusted) for word, (_, trusted) in self._counts(words, known).items()}
 
     def count(self, filter: Filter | None = None) -> int:
         self._catch_up()

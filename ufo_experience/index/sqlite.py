@@ -7,7 +7,6 @@ question, and a process that died leaves nothing behind but work for the next on
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 import threading
 import time
@@ -30,9 +29,7 @@ from ufo_experience.request import Request
 from ufo_experience.store.folder import FolderStore
 
 WINDOW = 256  # records that become rows, and texts that are embedded, at a time
-ENOUGH = (
-    2 * base.SAME_SESSION
-)  # rows that share the rarest words of a question: more common ones are not looked up then
+ENOUGH = 2 * base.SAME_SESSION  # rows that share the rarest words: more common ones are not looked up then
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
 _LOOKS, _BETWEEN_LOOKS = 10, 0.02  # of a check at rows that a writer may be adding; seconds
 _AMONG = "IN (SELECT value FROM json_each(?))"
@@ -105,7 +102,7 @@ class SqliteIndex:
         return dict.fromkeys(words, 0) | dict(found)
 
     def _weights(self, counts: Mapping[str, int]) -> dict[str, float]:
-        return {word: math.log(1 + (max(self._trusted - n, 0) + 0.5) / (n + 0.5)) for word, n in counts.items()}
+        return {word: base.weight(count, self._trusted) for word, count in counts.items()}
 
     def _by_words(self, table: str, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
         where, given = tables.sql_where(filter)
@@ -289,11 +286,6 @@ class SqliteIndex:
             if not isinstance(embedder := self._embedder(), EmbedsPieces):
                 self._embed_missing(embedder, None)
 
-    def _packed(self, embedder: Embedder, keys: Sequence[str], vectors: Vectors) -> dict[str, bytes]:
-        """Vectors as they are kept. Raises `DataError` when those that are kept have another length."""
-        base.expect_length(embedder.name, vectors.shape[1], self._length_kept(embedder.name))
-        return {key: packed(vector) for key, vector in zip(keys, vectors, strict=True)}
-
     def _length_kept(self, embedder: str) -> int | None:
         """The length of the vectors of an embedder that are there."""
         found = self._numbers("SELECT length(data) / 2 FROM text_vector WHERE embedder = ? LIMIT 1", (embedder,))
@@ -307,7 +299,9 @@ class SqliteIndex:
         texts = {text_key(row.to_embed): row.to_embed for row in self._load(waiting).values()}
         keys, done = [*texts], 0
         for piece, found in _pieces(embedder, [*texts.values()]):  # each is kept as soon as it is there
-            self._catalog.write(tables.put_vectors, embedder.name, self._packed(embedder, keys[piece], found))
+            base.expect_length(embedder.name, found.shape[1], self._length_kept(embedder.name))
+            data = {key: packed(vector) for key, vector in zip(keys[piece], found, strict=True)}
+            self._catalog.write(tables.put_vectors, embedder.name, data)
             done += len(found)
             if progress is not None:
                 progress("embedded", done, len(texts))

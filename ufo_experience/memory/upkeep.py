@@ -27,13 +27,7 @@ from ufo_experience.store.files import storage_errors
 from ufo_experience.store.folder import FolderStore
 from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.location import quoted
-from ufo_experience.store.selection import (
-    ChangeReport,
-    RecordFilter,
-    SourceInfo,
-    StoreStats,
-    resolve,
-)
+from ufo_experience.store.selection import ChangeReport, RecordFilter, SourceInfo, StoreStats, resolve
 from ufo_experience.trust.risk import risks
 
 Records = list[Experience]  # named here: inside the class `list` is a method
