@@ -206,10 +206,10 @@ class SqliteIndex:
                 self._catalog.write(tables.forget_rows)
             kept = self._length_kept(embedder.name)
             if kept is not None and kept != base.length_of(embedder):
-                others = "DELETE FROM text_vector WHERE embedder = ?"
-                self._catalog.write(lambda db: db.execute(others, (embedder.name,)))
+                self._catalog.write(tables.forget_vectors, embedder.name)
                 self._vectors.delete()
-            self._catalog.write(tables.use_embedder, embedder.name)
+            elif self.embedder_name() != embedder.name:
+                self._catalog.write(tables.use_embedder, embedder.name)
             self._vectors.forget()
             self._seen = None
         return self.sync(progress, thorough=True)

@@ -156,6 +156,12 @@ def use_embedder(db: sqlite3.Connection, embedder: str) -> None:
     note(db, embedder=embedder)
 
 
+def forget_vectors(db: sqlite3.Connection, embedder: str) -> None:
+    """Delete the vectors of an embedder, which gives others now."""
+    db.execute("DELETE FROM text_vector WHERE embedder = ?", (embedder,))
+    use_embedder(db, embedder)
+
+
 def _drop(db: sqlite3.Connection, number: int) -> None:
     db.execute("DELETE FROM row WHERE number = ?", (number,))
     for table in TABLES:
