@@ -24,7 +24,6 @@ from ufo_experience.store import exchange, selection
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
 from ufo_experience.store.exchange import ExportReport, ImportReport
 from ufo_experience.store.files import storage_errors
-from ufo_experience.store.folder import FolderStore
 from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.location import quoted
 from ufo_experience.store.selection import ChangeReport, RecordFilter, SourceInfo, StoreStats, resolve
@@ -296,7 +295,6 @@ class Upkeep:
     def stats(self) -> StoreStats:
         """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""
         records, index, given = list(self.store.scan()), self.parts.index, self.settings.threshold
-        outcomes = {True: "success", False: "failure", None: "unknown"}
         times = [one.created_at for one in records]
         name = index.embedder_name()
         calibrated = self.parts.threshold(name) if name else None
@@ -304,7 +302,7 @@ class Upkeep:
             location=self.store.location,
             records=len(records),
             trust=_counts(one.trust.value for one in records),
-            outcome=_counts(outcomes[one.outcome.success] for one in records),
+            outcome=_counts(one.outcome.word for one in records),
             applications=_counts(one.state.application or "-" for one in records),
             formats=_counts(one.provenance.format or "-" for one in records),
             risky=sum(one.trust is not Trust.APPROVED and bool(risks(one)) for one in records),
@@ -346,10 +344,11 @@ def _counts(names: Iterable[str]) -> dict[str, int]:
 
 def _size(store: ExperienceStore) -> int | None:
     """The bytes that a folder takes on disk."""
-    if not isinstance(store, FolderStore):
+    root = getattr(store, "root", None)
+    if not isinstance(root, Path):
         return None
-    with storage_errors(store.root):
-        files = [path for path in store.root.rglob("*") if path.is_file() and not path.is_symlink()]
+    with storage_errors(root):
+        files = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
         return sum(path.lstat().st_size for path in files)
 
 

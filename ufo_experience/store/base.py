@@ -78,9 +78,7 @@ class Status(Model):
 
 
 Changing = tuple[list[Row], Callable[[Iterable[Event]], None]]
-Recorded = tuple[
-    Experience, str, bool, Status
-]  # as learned, the digest of its content, if nobody edited it; its status
+Recorded = tuple[Experience, str, bool, Status]  # as learned, its content's digest, if it is unedited, its status
 
 
 def used(usage: Usage, event: Event) -> Usage:

@@ -242,17 +242,22 @@ class PostgresStore(ExperienceStore):
                 about: dict[str, list[Event]] = {}
                 for one in events:
                     about.setdefault(one.id, []).append(one)
-                for id, record, before in (row for row in rows if row[0] in about):
-                    status = validate(Status, before, file=self.location)
-                    for one in about[id]:
-                        status = status.after(one)
-                    told = id, record, status.model_dump(mode="json")
-                    has_trust = any(one.kind == "trust" for one in about[id])
-                    trust = self._load(told).trust.value if has_trust else None
-                    connection.execute(_STATUS, (trust, _as_json(status), status.removed, id))
+                changes = [self._changed(row, about[row[0]]) for row in rows if row[0] in about]
+                if changes:
+                    connection.cursor().executemany(_STATUS, changes)
                 self._commit(connection, list(chain(*about.values())))
 
             yield rows, note
+
+    def _changed(self, row: Row, events: Iterable[Event]) -> tuple[str | None, str, bool, str]:
+        """Trust (where it is said), status and removal of a record after events, and its id."""
+        id, record, before = row
+        status, trust = validate(Status, before, file=self.location), None
+        for one in events:
+            status = status.after(one)
+            if one.kind == "trust":
+                trust = self._load((id, record, status.model_dump(mode="json"))).trust.value
+        return trust, _as_json(status), status.removed, id
 
     def _locked(self, connection: Connection, ids: Iterable[str], which: str) -> list[Row]:
         """The rows of these ids, in one order, kept from other writers until the transaction ends."""
