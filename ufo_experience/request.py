@@ -185,19 +185,6 @@ class Request:
             return Request.parse(self.text, application)
         return replace(self, application=application)
 
-    def with_values(self, texts: Mapping[str, str]) -> Request:
-        """The same with these texts (in lower case) as values of these kinds where they stand behind its first word."""
-        text, values = self.text.casefold(), list(self.values)
-        for one in sorted(texts, key=lambda text: (-len(text), text)):
-            at = find_whole(one, text, 1) if len(text) == len(self.text) else -1
-            end = at + len(one)
-            cut = [value for value in values if at < value.end and value.start < end]
-            is_more = any(len(value.text) < len(one) for value in cut) or not cut
-            if at > 0 and is_more and all(at <= value.start and value.end <= end for value in cut):
-                values = [value for value in values if value not in cut]
-                values.append(Value(texts[one], self.text[at:end], at, end))
-        return replace(self, values=tuple(sorted(values, key=lambda value: value.start)))
-
     @cached_property
     def template(self) -> str:
         """The request with its values as `[kind]`: "Send an email to [name] about [text]"."""

@@ -7,14 +7,15 @@ verb at the beginning, with its capital, is none. Of a run what it typed or chos
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 
 from ufo_experience.controls import is_fixed, is_part_of_page, role_of
 from ufo_experience.ids import content_id
 from ufo_experience.redact.typed import SLOT_TYPE
-from ufo_experience.request import Request, application_key, on_forgetting, stem
+from ufo_experience.request import Request, Value, application_key, find_whole, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
 from ufo_experience.schema import Experience, Step
@@ -44,7 +45,21 @@ def task_key(request: Request) -> str:
 def task_key_of(run: Experience) -> str:
     """That of a run: what it typed or chose is a value of its request, though nothing marks it there ("blue lamps")."""
     request = Request.parse(run.state.request or run.state.task, run.state.application)
-    return task_key(request.with_values(dict.fromkeys(_values_said(run), "name")))
+    return task_key(_with_values(request, dict.fromkeys(_values_said(run), "name")))
+
+
+def _with_values(request: Request, kinds: Mapping[str, str]) -> Request:
+    """A request with texts (in lower case) as values of these kinds where they stand behind its first word."""
+    text, values = request.text.casefold(), list(request.values)
+    for one in sorted(kinds, key=lambda text: (-len(text), text)):
+        at = find_whole(one, text, 1) if len(text) == len(request.text) else -1
+        end = at + len(one)
+        cut = [value for value in values if at < value.end and value.start < end]
+        is_more = any(len(value.text) < len(one) for value in cut) or not cut
+        if at > 0 and is_more and all(at <= value.start and value.end <= end for value in cut):
+            whole = Value(kinds[one], request.text[at:end], at, end)
+            values = [*(value for value in values if value not in cut), whole]
+    return replace(request, values=tuple(sorted(values, key=lambda value: value.start)))
 
 
 def _odd_words(request: Request) -> frozenset[str]:
@@ -77,7 +92,7 @@ def is_same_but_for_values(asked: Request, stored: Request, run: Experience) -> 
     texts = {f"said{place}": text for place, text in enumerate(said_in(run))}
     marks = {text: mark for mark, text in texts.items()}
     odd, odd_now = _odd_words(stored), _odd_words(asked) | {"<name>"}
-    new, old = (_WORD.findall(one.with_values(marks).masked) for one in (asked, stored))
+    new, old = (_WORD.findall(_with_values(one, marks).masked) for one in (asked, stored))
     changes = [one for one in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if one[0] != "equal"]
     for kind, i, j, k, m in changes:
         text = texts.get(old[i].strip("<>")) if j - i == 1 else None
