@@ -233,6 +233,15 @@ def test_chrome_recorder_says_within_what_a_control_stands(tmp_path: Path) -> No
     assert (control.name, control.type, control.within) == ("New customer", "button", "Customers")
 
 
+def test_a_torn_recording_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    """Steps Recorder: the steps before the end are there, and the run says that it is not complete."""
+    text = (DATA / "steps_recorder.mht").read_text(encoding="utf-8")
+    (tmp_path / "torn.mht").write_text(text[: text.index('ActionNumber="4"')], encoding="utf-8")
+    torn = only(tmp_path / "torn.mht")
+    assert [step.target_control.name for step in torn.steps] == ["File", "Save As...", "File name:"]
+    assert (torn.complete, only(DATA / "steps_recorder.mht").complete) == (False, True)
+
+
 def test_errors_of_tools_are_errors_of_steps() -> None:
     """Said by `is_error`, by the text of the result, or by the status of a span."""
     assert [step.error for step in only(DATA / "openai_chat.json").steps][2] == "Error: the button is disabled"

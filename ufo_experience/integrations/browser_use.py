@@ -99,7 +99,7 @@ class _Run:
         if self._guide is None or len(output.action) != 1:
             return
         elements = [(index, _element(node)) for index, node in state.dom_state.selector_map.items()]
-        controls = [{"id": index, "name": control_of(one), "type": one["node_name"]} for index, one in elements]
+        controls = [{"id": index, "name": control_of(one)[0], "type": one["node_name"]} for index, one in elements]
         ahead = self._guide.ahead(controls, MAX_AHEAD + 1)
         # up to the first that is not in view, or for which a person is asked
         on_page = takewhile(lambda act: not act.confirm and act.target is not None and act.target.id is not None, ahead)

@@ -17,23 +17,18 @@ from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
 from ufo_experience.traces.rows import TASK, RowsReader, stated_outcome, steps_of_calls
 from ufo_experience.traces.tree import Marks, marks_of_text
-from ufo_experience.traces.values import Row, as_dict, as_dicts, as_list, as_text
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_dicts, as_list, as_text
 
 MAX_RESULT = 2_000  # characters of a tool's answer
-_LISTS = ("messages", "conversation", "chat", "traj", "items", "input", "output", "conversations", "contents")
-_CONTENT = ("content", "value", "parts", "output", "response", "summary")
-_TEXT = ("text", "thinking", "output_text", "output", "result", "error")
 _WRAPPED = {  # a part of a message whose only key says what it is: Bedrock, Gemini
     **dict.fromkeys(("toolUse", "functionCall", "function_call"), "tool_use"),
     **dict.fromkeys(("toolResult", "functionResponse", "function_response"), "tool_result"),
 }
-_CALLS = ("function_call", "computer_call", "custom_tool_call", "local_shell_call", "mcp_call", "tool_use", "tool_call")
-_RESULTS = ("function_call_output", "computer_call_output", "custom_tool_call_output", "local_shell_call_output")
+_CALLS, _RESULTS = NAMES["call"], NAMES["result"]
 _KINDS = (*_CALLS, *_RESULTS, "reasoning", "message", "human", "ai")
 _ROLES = {"human": "user", "function": "tool", **dict.fromkeys(("ai", "model", "gpt", "AIMessage"), "assistant")}
 # What a host puts beside the user's words.
 _OF_THE_HOST = ("<", "Caveat:", "# AGENTS.md", "[Request interrupted", "This session is being continued")
-_KEPT_BESIDE = ("file-history-snapshot", "queue-operation", "summary", "progress")  # with these a session may begin
 _ERRORS = ("error", "### error", "traceback", "exception")
 
 _Made = tuple[str, dict[str, Any]]  # a tool call as a step, with the identifier by which its result comes
@@ -161,13 +156,13 @@ def _is_talk(value: Any) -> bool:
     return (
         (kind in ("session_meta", "response_item") and "payload" in found)
         or (kind in ("user", "assistant") and found.has("sessionId") and found.has("message"))
-        or (kind in _KEPT_BESIDE and bool(found.keys() & {"messageId", "leafUuid", "sessionId"}))
+        or (kind in NAMES["kept_beside"] and bool(found.keys() & {"messageId", "leafUuid", "sessionId"}))
         or any(map(_calls_tool, [inner, *_listed(found)]))
     )  # fmt: skip
 
 
 def _listed(record: Row) -> list[Row]:
-    return [Row(item) for key in _LISTS for item in as_list(record.get(key)) if isinstance(item, dict)]
+    return [Row(item) for key in NAMES["messages"] for item in as_list(record.get(key)) if isinstance(item, dict)]
 
 
 def _calls_tool(item: Row) -> bool:
@@ -185,7 +180,7 @@ def _is_item(item: Row) -> bool:
 def _blocks(item: Row) -> list[Row]:
     """The parts of a message, of a result or of a reasoning in one shape, whoever wrote it."""
     found = []
-    for one in item.listed(*_CONTENT):
+    for one in item.listed(*NAMES["content"]):
         block = Row(text=one) if isinstance(one, str) else as_dict(one)
         key = next((key for key in _WRAPPED if as_dict(block.get(key))), None)
         found.append(Row(block.row(key) | {"type": _WRAPPED[key]}) if key else block)
@@ -193,5 +188,5 @@ def _blocks(item: Row) -> list[Row]:
 
 
 def _words_of(blocks: list[Row]) -> str:
-    words = [block.text(*_TEXT) for block in blocks]
+    words = [block.text(*NAMES["said"]) for block in blocks]
     return as_text("\n".join(word for word in words if word))

@@ -28,7 +28,7 @@ from ufo_experience.traces.lines import JsonLines, first_text, parse_json, read_
 from ufo_experience.traces.recordings import title_of
 from ufo_experience.traces.rows import MAX_TEXT_FILE, RowsReader
 from ufo_experience.traces.tree import Marks, marks_of_text
-from ufo_experience.traces.values import Row, as_dict, as_name
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_name
 
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"
 _START = re.compile(r"(?<![\w.])page\w*(?=\s*\.)")
@@ -44,10 +44,8 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _GIVEN = {
     "goto": "url", "fill": "text", "type": "text", "press_sequentially": "text", "press": "key",
     "select_option": "option", "set_input_files": "file", "set_checked": "checked",
-    **dict.fromkeys("click dblclick tap check uncheck hover drag_to drag_and_drop clear focus".split(), ""),
-    **dict.fromkeys("reload go_back go_forward".split(), ""),
+    **dict.fromkeys(NAMES["playwright_click"], ""),
 }  # fmt: skip
-_NAMED_BY = {"locator", *(f"get_by_{what}" for what in "label text placeholder alt_text title test_id".split())}
 _FRAMES = ("frame_locator", "content_frame")
 
 _INTERNAL = re.compile(
@@ -120,7 +118,7 @@ def _located(links: list[_Link]) -> dict[str, Any]:
     name, role, around, place = "", "", "", None
     for number, link in enumerate(links, start=1):
         by_role = link.name == "get_by_role"
-        if by_role or link.name in _NAMED_BY:
+        if by_role or link.name in NAMES["playwright_by"]:
             around, place = name or around or role, None
             role, name = (link.first, link.options.get("name", "")) if by_role else ("", link.first)
         elif link.name in _FRAMES:

@@ -1,7 +1,7 @@
 """Exports of tracing: OpenTelemetry spans (GenAI conventions), LangSmith runs, Langfuse traces and observations.
 
-All are spans under other keys (`_KEYS`). Only tool calls become steps, in the order of their start. The task is the
-input of the root. Scores that a person or a program gave count as a judgement when they are a clear yes or no.
+All are spans under other keys (`span_…` in names.txt). Only tool calls become steps, in the order of their start. The
+task is the input of the root. Scores of a person or a program are a judgement when they are a clear yes or no.
 """
 
 from __future__ import annotations
@@ -14,25 +14,12 @@ from ufo_experience.traces.calls import arguments_of, calls_in
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import ReadReport
 from ufo_experience.traces.lines import records_of
-from ufo_experience.traces.rows import OUTCOMES, TASK, RowsReader, steps_of_calls
-from ufo_experience.traces.values import Row, as_dict, as_dicts, as_name, as_text, parse_literal
+from ufo_experience.traces.rows import OUTCOMES, RowsReader, steps_of_calls
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_dicts, as_name, as_text, parse_literal
 
-# What a span says → its keys with all vendors; those of its attributes and its context are among them.
-_KEYS = {
-    "trace": ("traceId", "trace_id", "id"),
-    "start": ("startTimeUnixNano", "start_time", "startTime"),
-    "parent": ("parentSpanId", "parent_id", "parent_run_id", "parentObservationId"),
-    "kind": ("gen_ai.operation.name", "openinference.span.kind", "run_type", "type"),
-    "name": ("gen_ai.tool.name", "tool.name", "name"),
-    "given": (
-        "gen_ai.tool.call.arguments", "tool.parameters", "input.value", "gen_ai.input.messages", "gen_ai.prompt",
-        "inputs", "input",
-    ),
-    "back": ("gen_ai.tool.call.result", "output.value", "outputs", "output"),
-}  # fmt: skip
+_KEYS = {part: NAMES[f"span_{part}"] for part in "trace start parent kind name given back".split()}
 _FAILED = (2, "STATUS_CODE_ERROR", "ERROR")
-_TASKS = (*TASK, "input", "question", "messages", "content", "text")
-_VERDICTS = OUTCOMES | {"correct": True, "1": True, "1.0": True, "incorrect": False, "0": False, "0.0": False}
+_TASKS = (*NAMES["task"], *NAMES["span_task"])
 _OTLP = ("resourceSpans", "resource_spans")
 
 _Span = dict[str, Any]
@@ -108,7 +95,7 @@ def _span(record: Row) -> _Span:
     # A clear yes or no of an evaluator; anything else is no judgement of success.
     means = [as_dict(one).name("avg") for one in record.row("feedback_stats").values()]
     said = [score.name("stringValue", "value").casefold() for score in record.rows("scores")]
-    score = next((_VERDICTS[value] for value in [*means, *said] if value in _VERDICTS), None)
+    score = next((OUTCOMES[value] for value in [*means, *said] if value in OUTCOMES), None)
     return span | named | {"is_tool": is_tool, "error": error, "score": score}
 
 
