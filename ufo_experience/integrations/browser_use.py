@@ -19,7 +19,8 @@ from ufo_experience.integrations.recorder import Check, Recorder
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.steps import Target
-from ufo_experience.traces.browser import control_of, judged_of, steps_of
+from ufo_experience.traces.browser import judged_of, steps_of
+from ufo_experience.traces.calls import control_of
 
 with needs_extra("browser-use"):
     from browser_use import Agent

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ufo_experience.traces.calls import named_control
+from ufo_experience.traces.calls import control_of
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.rows import RowsReader, judged_by_program
-from ufo_experience.traces.values import NAMES, Row, as_dict, as_name, short_object
+from ufo_experience.traces.values import Row, as_dict, as_name, short_object
 
 _STOPPED = {  # what browser-use's judge says stopped the run → the reason
     "reached_captcha": "the judge says a captcha stopped the run",
@@ -86,11 +86,6 @@ def steps_of(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
             "timestamp": item.row("metadata").get("step_start_time"),
             "secret": element.row("attributes").name("type").casefold() == "password",
         }
-
-
-def control_of(element: dict[str, Any]) -> tuple[str, str]:
-    """Name and role of an element of a page: its label or its text, else its place in the page."""
-    return named_control(element, NAMES["html_name"])
 
 
 def judged_of(results: Sequence[dict[str, Any]], done: bool) -> dict[str, Any]:

@@ -114,7 +114,13 @@ def named_control(value: Any, names: tuple[str, ...] = (*NAMES["element_name"], 
         return as_name(value), ""
     attributes = found.row("attributes")
     role = attributes.name("role") or found.name(*NAMES["element_role"])
-    return Row(found | attributes).name(*names), role.rpartition(".")[2]
+    element = Row(attributes | {key: own for key, own in found.items() if own})
+    return element.name(*names), role.rpartition(".")[2]
+
+
+def control_of(element: Any) -> tuple[str, str]:
+    """Name and role of an element of a page: its label or its text, else its place in the page."""
+    return named_control(element, NAMES["html_name"])
 
 
 def _of_brackets(match: re.Match[str]) -> Call:

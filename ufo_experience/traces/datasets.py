@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.schema import Problem
-from ufo_experience.traces.calls import calls_in, named_control
+from ufo_experience.traces.calls import calls_in, control_of
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.files import Found, ReadReport
+from ufo_experience.traces.files import ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, load_document, problem
 from ufo_experience.traces.rows import RowsReader, add_row, calls_of_row, judged_by_program, steps_of_row
 from ufo_experience.traces.values import NAMES, Row, as_amount, as_dict, as_name, as_text, parse_literal
@@ -42,9 +42,6 @@ class OSWorldReader(RowsReader):
     tasks = ("instruction", "task", "goal")
     untold = "the run (no task file is beside or above it)"
     wanted = "step"
-
-    def recognises(self, found: Found) -> bool:
-        return (found.path / TRAJECTORY).is_file() if found.path.is_dir() else super().recognises(found)
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         file = path / TRAJECTORY if path.is_dir() else path
@@ -233,7 +230,7 @@ class Mind2WebReader(RowsReader):
         for line, given in zip_longest(map(as_name, row.listed("action_reprs")), row.rows("actions")):
             action, match = as_dict(given), _REPR.fullmatch(line or "")
             shown = Row(match.groupdict("") if match else {"op": line or ""})
-            elements = (named_control(one, NAMES["html_name"]) for one in action.rows("pos_candidates"))
+            elements = (control_of(one) for one in action.rows("pos_candidates"))
             said = (
                 (shown.name("name"), shown["role"])
                 if shown.name("name")

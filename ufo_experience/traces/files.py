@@ -28,7 +28,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem
 from ufo_experience.store.files import open_regular
 from ufo_experience.traces.lines import first_text, first_values
-from ufo_experience.traces.values import Row, as_dict, as_list
+from ufo_experience.traces.values import Row, as_list
 
 # A folder with one of these files is one source; more files may belong to it.
 _FOLDERS: dict[str, tuple[set[str], set[str]]] = {
@@ -70,10 +70,6 @@ class Found:
     @cached_property
     def values(self) -> tuple[Any, ...]:
         return first_values(self.path)
-
-    @property
-    def first(self) -> Row:
-        return as_dict(next(iter(self.values), None))
 
     @property
     def rows(self) -> list[Row]:

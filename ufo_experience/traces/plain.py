@@ -190,6 +190,5 @@ def unknown_message(found: Found) -> str:
 
 def _value(record: Row, field: str) -> str:
     texts = {str(key).casefold(): as_name(value) for key, value in record.items() if isinstance(value, str)}
-    return next(
-        (text[:_SHOWN] for part in NAMES[f"likely_{field}"] for key, text in texts.items() if part in key and text), ""
-    )
+    likely = (text for part in NAMES[f"likely_{field}"] for key, text in texts.items() if part in key and text)
+    return next(likely, "")[:_SHOWN]

@@ -24,7 +24,6 @@ from ufo_experience.traces.values import NAMES, Row, as_dict, as_list, as_name
 
 _BY_ITSELF = re.compile(r"(?i)recording \d|untitled|unnamed|new recording|(?:test|example|recording) ?\d*$")
 _CHROME_VERBS = {"change": "fill", "keyDown": "press"}
-_CHROME_GIVEN = {"url": "url", "value": "text", "key": "key", "x": "x", "y": "y", "button": "button"}
 _ARIA = re.compile(r"(?P<name>.*?)(?:\[role=\"(?P<role>\w+)\"\])?", re.DOTALL)
 _PASSED_OVER = re.compile(r"(?:store|assert|verify|wait|echo|pause|setWindowSize|//|close|run|debugger)", re.IGNORECASE)
 _IN_XPATH = re.compile(r"(?:text\(\)|normalize-space\(\.?\)|\.)\s*[=,]\s*['\"](?P<text>[^'\"]{1,120})['\"]")
@@ -53,6 +52,11 @@ def title_of(value: Any) -> str | None:
     """A title that says something; what a recorder puts there by itself does not."""
     title = as_name(value)
     return None if _BY_ITSELF.match(title) else title or None
+
+
+def given_in(step: Row, *keys: str) -> dict[str, Any]:
+    """What a step is given; the value of a field is called its text."""
+    return {"text" if key == "value" else key: step[key] for key in keys if step.get(key) is not None}
 
 
 class ChromeRecorderReader(RowsReader):
@@ -84,7 +88,7 @@ class ChromeRecorderReader(RowsReader):
             draft.step(
                 _CHROME_VERBS.get(kind, kind), control=name, control_type=role, within=around or None,
                 application=draft.on_site(step.get("url")),
-                parameters={ours: step[key] for key, ours in _CHROME_GIVEN.items() if step.get(key) is not None},
+                parameters=given_in(step, "url", "value", "key", "x", "y", "button"),
             )  # fmt: skip
         return {}
 

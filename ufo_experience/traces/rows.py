@@ -1,7 +1,7 @@
 """What most formats share: a file of objects, one run each, in which the same things stand under other keys.
 
-A format is a class with tables of keys (`RowsReader`) that says how a row becomes steps. A step in one of the usual
-shapes, under the names people commonly give its parts, is read by `steps_of_row`, whatever format it is from.
+A format is a class (`RowsReader`) that says how a row becomes steps. A step in one of the usual shapes, under the names
+people commonly give its parts (`names.txt`), is read by `steps_of_row`, whatever format it is from.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class RowsReader(ABC):
         return row.keys() >= {*self.needs}
 
     def recognises(self, found: Found) -> bool:
-        """True when a file among whose first rows, or in whose first text, stands what tells this format."""
+        """True for a folder of this format, and a file with what tells it among its first rows or in its first text."""
+        if found.format:
+            return found.format == self.name
         if self.sign is not None:
             return found.suffix in self.suffixes and self.sign.search(found.text) is not None
         return any(map(self.is_row, found.rows))
@@ -183,7 +185,7 @@ def steps_of_calls(
         known = (marks or {}).get(call.ref, ("", ""))
         control, role = tools.take_target(call.arguments, call.name)
         yield {
-            "action_type": call.name,
+            "action_type": call.name.rpartition("__")[2] or call.name,  # `mcp__browser__click`
             "control": known[0] or control,
             "control_type": known[1] if known[0] else role,
             "parameters": call.arguments,
@@ -273,9 +275,10 @@ def stated_ending(record: Row) -> dict[str, Any]:
 
 def judged_by_program(reward: Any) -> dict[str, Any]:
     """What `Draft.finish` takes of the reward, or the verdict, of an environment; nothing where there is none."""
+    if reward is None:
+        return {}
     verdict, score = (reward, None) if isinstance(reward, bool) else (rewarded(reward), reward)
-    told = {"success": verdict, "evaluated_by": "evaluator", "judge": "program", "score": score}
-    return {} if reward is None else told
+    return {"success": verdict, "evaluated_by": "evaluator", "judge": "program", "score": score}
 
 
 def rewarded(reward: Any) -> bool | None:

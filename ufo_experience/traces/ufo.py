@@ -45,9 +45,8 @@ class UfoReader:
     name = "ufo"
 
     def recognises(self, found: Found) -> bool:
-        if found.path.is_dir():
-            return any((found.path / name).is_file() for name in ufo_log.LOGS)
-        return found.path.name == RESPONSE or any(map(ufo_log.release_of, found.values))
+        named = found.format == self.name or found.path.name == RESPONSE
+        return named or any(map(ufo_log.release_of, found.values))
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
         problems: list[Problem] = []

@@ -29,8 +29,7 @@ from ufo_experience.traces.lines import JsonLines, problem
 from ufo_experience.traces.rows import listed_controls
 from ufo_experience.traces.values import Row, as_dict, as_dicts, as_name, as_text, short_object
 
-LOGS = RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
-MAX_ENTRY = 8 << 20  # bytes of a line
+RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
 MAX_REQUEST_LOG = 1 << 33  # images are dropped while reading; what is left of a longer one fits no session we keep
 MAX_IN_WORDS = 12
 _GOING_ON = ("CONTINUE", "ASSIGN", "SWITCH", "SCREENSHOT", "APP_SELECTION")
@@ -342,7 +341,7 @@ def read_log(path: Path, problems: list[Problem]) -> list[UfoSession]:
 
 def _sessions_in(path: Path, problems: list[Problem]) -> list[UfoSession]:
     sessions: list[UfoSession] = []
-    lines = JsonLines(path, max_line=MAX_ENTRY, problems=problems)
+    lines = JsonLines(path, problems=problems)
     for number, record in lines:
         entry = read_entry(number, record)
         if entry.role == "unknown":
@@ -397,7 +396,7 @@ def _add_evaluations(sessions: list[UfoSession], path: Path, problems: list[Prob
 
 
 def _add_views(sessions: list[UfoSession], path: Path, problems: list[Problem]) -> None:
-    lines = JsonLines(path, max_line=MAX_ENTRY, max_file=MAX_REQUEST_LOG, several_lines=True, problems=problems)
+    lines = JsonLines(path, max_file=MAX_REQUEST_LOG, several_lines=True, problems=problems)
     found: list[dict[int, StepView]] = []
     for _, record in lines:
         if (step := record.whole("step")) is None:
