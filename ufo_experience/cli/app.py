@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ import typer.core
 
 from ufo_experience import __version__
 from ufo_experience.cli.console import Console, prepare_streams, printable
-from ufo_experience.errors import ExperienceError, NotFoundError, UsageError, plain_words
+from ufo_experience.errors import ExperienceError, NotFoundError, UsageError, nearest, plain_words
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.settings import load_settings
 from ufo_experience.store.files import read_regular
@@ -62,8 +61,8 @@ class Group(typer.core.TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             known = self.list_commands(ctx)
-            near = get_close_matches(args[0], known, n=1)
-            meant = f" Did you mean {near[0]!r}?" if near else ""
+            near = nearest(args[0], [*known, "--help", "--version"])
+            meant = f" Did you mean {near}?" if near else ""
             ctx.fail(f"No such command {args[0]!r}.{meant} There are: {', '.join(known)}; each says more with --help")
         return super().resolve_command(ctx, args)
 
@@ -77,14 +76,20 @@ def _our_words() -> Iterator[None]:
         context, said = getattr(error, "ctx", None), error.message or ""
         if context and type(error).__name__ == "NoSuchOption":
             own = [name for one in context.command.params for name in (*one.opts, *one.secondary_opts)]
-            near = get_close_matches(error.option_name, [*own, "--db", *_SWITCHES], n=1)
-            said = f"No such option: {error.option_name}{f'; did you mean {near[0]}?' if near else ''}"
+            known = {_bare(name): name for name in [*own, "--db", *_SWITCHES] if name.startswith("-")}
+            near = nearest(_bare(error.option_name), known)
+            said = f"No such option: {error.option_name}{f'; did you mean {known.get(near, near)}?' if near else ''}"
             error.possibilities = None
         if context and context.parent and type(error).__name__ in _OTHER_ARGUMENTS:
             said = f"{said}{'' if said.endswith('?') else '.'} " if said else ""
             said += f"{context.info_name} takes: {_taken_by(context.command)}"
         error.message = printable(plain_words(said))
         raise
+
+
+def _bare(option: str) -> str:
+    """The name of an option as an argument in Python is called."""
+    return option.lstrip("-").replace("-", "_")
 
 
 def _taken_by(command: Any) -> str:

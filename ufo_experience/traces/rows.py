@@ -125,7 +125,10 @@ def lack_of(row: Row) -> str | None:
     """What a run in the plain format lacks; None for one that is whole, and for what is no run at all."""
     if isinstance(row.first(*STEPS), list):
         return None if row.has(*TASK) else "the task is empty" if row.keys() & set(TASK) else "it names no task"
-    return "there are no steps" if row.has(*TASK) and row.keys() & set(STEPS) else None
+    if not row.has(*TASK) or row.keys().isdisjoint(STEPS):
+        return None
+    named = row.key(*STEPS)
+    return f"{named} is a list of steps, not {row[named]!r:.60}" if named else "there are no steps"
 
 
 def is_step(one: Any) -> bool:
