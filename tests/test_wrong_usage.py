@@ -473,7 +473,8 @@ def test_a_block_goes_into_messages_of_a_chat_as_it_is_at_hand(tmp_path):
     block = recorder.memory.build_prompt(task)
     assert [one["content"] for one in inject(said, start.block)] == ["Be brief.", start.block, task]
     assert inject(said, block) == inject(said, block.text) == [said[0], *block.messages]
-    assert 'type "ME52" in "Code"' in start.block and inject(said, "") == said
+    assert 'type "ME52" in "Code"' in start.block
+    assert inject(said, "") == said
     assert import_module("ufo_experience.integrations").Recorder is Recorder
 
 
@@ -486,7 +487,8 @@ def test_a_port_that_is_taken_is_named(cli, command):
         port = other.getsockname()[1]
         done = cli.try_(*words(command), "--port", port)
     assert (done.exit_code, done.stderr.count("\n")) == (69, 1)
-    assert f"port {port} of 127.0.0.1" in done.stderr and "--port 0" in done.stderr
+    assert f"port {port} of 127.0.0.1" in done.stderr
+    assert "--port 0" in done.stderr
 
 
 def test_the_server_over_http_says_where_it_is(cli, monkeypatch):

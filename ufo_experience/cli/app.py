@@ -12,9 +12,10 @@ import typer
 import typer.core
 
 from ufo_experience import __version__
-from ufo_experience.cli.console import Console, prepare_streams, printable
+from ufo_experience.cli.console import Console, prepare_streams
 from ufo_experience.errors import ExperienceError, NotFoundError, UsageError, nearest, plain_words
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.procedure.cleaning import printable
 from ufo_experience.settings import load_settings
 from ufo_experience.store.files import read_regular
 from ufo_experience.store.strict_json import parse
@@ -60,10 +61,8 @@ class Group(typer.core.TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            known = self.list_commands(ctx)
-            near = nearest(args[0], [*known, "--help", "--version"])
-            meant = f" Did you mean {near}?" if near else ""
-            ctx.fail(f"No such command {args[0]!r}.{meant} There are: {', '.join(known)}; each says more with --help")
+            near = nearest(args[0], [*self.list_commands(ctx), "--help", "--version"])
+            ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {near}?' if near else ''}")
         return super().resolve_command(ctx, args)
 
 
@@ -80,9 +79,11 @@ def _our_words() -> Iterator[None]:
             near = nearest(_bare(error.option_name), known)
             said = f"No such option: {error.option_name}{f'; did you mean {known.get(near, near)}?' if near else ''}"
             error.possibilities = None
-        if context and context.parent and type(error).__name__ in _OTHER_ARGUMENTS:
-            said = f"{said}{'' if said.endswith('?') else '.'} " if said else ""
-            said += f"{context.info_name} takes: {_taken_by(context.command)}"
+        if context and type(error).__name__ in _OTHER_ARGUMENTS:
+            said = f"{said}{'' if said.endswith(('?', '.')) else '.'} " if said else ""
+            names = ", ".join(getattr(context.command, "commands", ()))
+            taken = f"{context.info_name} takes: {_taken_by(context.command)}"
+            said += f"There are: {names}; each says more with --help" if names else taken
         error.message = printable(plain_words(said))
         raise
 

@@ -259,8 +259,7 @@ def difference(old: Experience, new: Experience) -> list[tuple[str, str]]:
 
 def _lines(one: Experience) -> list[str]:
     steps = (
-        f"{step.step_number}. {step.action_type} {step.target_control.type or ''} {step.target_control.name!r}"
-        f" {step.parameters or ''} {' '.join(f'[{mark}]' for mark in found)}"
+        f"{step} {' '.join(f'[{mark}]' for mark in found)}"
         for step, found in zip(one.action.steps, _marks(one), strict=True)
     )
     return [

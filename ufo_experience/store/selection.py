@@ -316,7 +316,7 @@ def stats(store: ExperienceStore, policy: TrustPolicy) -> StoreStats:
         location=store.location,
         records=len(records),
         trust=counts(one.trust.value for one in records),
-        outcome=counts({True: "success", False: "failure", None: "unknown"}[one.outcome.success] for one in records),
+        outcome=counts(one.outcome.word for one in records),
         applications=counts(one.state.application or "-" for one in records),
         formats=counts(one.provenance.format or "-" for one in records),
         risky=sum(one.trust is not Trust.APPROVED and bool(risks(one)) for one in records),
