@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import DataError
 from ufo_experience.request import Request, application_key, on_forgetting
-from ufo_experience.retrieve.tasks import task_key
+from ufo_experience.retrieve.tasks import task_key_of
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.policy import missing
 
@@ -199,7 +199,7 @@ def row_of(one: Experience) -> Row:
         hurt=usage.hurt,
         streak=usage.streak,
         last_success=usage.last_success,
-        task_key=task_key(request),
+        task_key=task_key_of(one),
         digests=dict(one.digests),
     )
 
