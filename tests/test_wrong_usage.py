@@ -387,6 +387,7 @@ CALLED: dict[str, tuple[Callable[[ExperienceMemory], object], str]] = {
     "memory.list(where={…})": (lambda m: m.list(where={"app": "Word"}), "did you mean application?"),
     "memory.purge(RecordFilter(…))": (lambda m: m.purge(RecordFilter(search="Jane")), "called_db: no record fits"),
     "memory.purge(where={…})": (lambda m: m.purge(where={"search": "Jane"}), "called_db: no record fits"),
+    "memory.export('f.json')": (lambda m: m.export("f.json"), "a file is named so: output=…"),
     "memory.export_json('f')": (lambda m: m.export_json("f"), "into a file: export(output=FILE)"),
     "memory.import_json('f.json')": (lambda m: m.import_json("f.json"), "a file: import_('f.json')"),
     "memory.retrieve(…, threshold='high')": (lambda m: m.retrieve("Save", threshold="high"), "lie in [0, 1]"),

@@ -73,7 +73,7 @@ def export(store: ExperienceStore, format: str = "json", output: str | Path | No
     """
     writers = {"json": _as_json, "yaml": _as_yaml, "ufo": view_text}
     if format not in writers:
-        raise UsageError(f"no export format {format!r}; known: {', '.join(writers)}")
+        raise UsageError(f"no export format {format!r}; known: {', '.join(writers)}; a file is named so: output=…")
     left_out = Counter(reason for one in store.scan() if format == "ufo" and (reason := left_out_of_view(one)))
     count, text = len(store.ids()) - left_out.total(), writers[format](store)
     if output is None:
