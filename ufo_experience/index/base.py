@@ -6,6 +6,7 @@ It is made from the records of a store and can be made again at any time.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -242,6 +243,11 @@ def application_of(name: str | None) -> str:
 def env_of(name: str | None) -> str:
     """An environment as it is compared."""
     return (name or "").strip().casefold().replace("\0", "")
+
+
+def weight(count: int, texts: int) -> float:
+    """The weight (idf) of a word that so many of the trusted texts have."""
+    return math.log(1 + (max(texts - count, 0) + 0.5) / (count + 0.5))
 
 
 class Share:
