@@ -58,7 +58,7 @@ def prompt(
         told = ("prompt", "ids", "tokens", "dropped", "needed", "lessons")
         console.answer({name: getattr(block, name) for name in told}, str(block))
         if shown := " ".join([*(id[:8] for id in block.ids), *block.lessons]):
-            console.note(f"after the run say how it went: ufo-experience report {shown} --success (or --failure)")
+            console.note(f"after the run say how it ended; if it worked: ufo-experience report {shown} --success")
 
 
 @command("Ask")
