@@ -126,9 +126,9 @@ class Recorder:
         A typed value goes into `parameters`, also where it differs each time: `step("type", "To", {"text": address})`,
         or, the same, `step("type", "To", text=address)`.
         `within` names the row, group or dialog around the control, `controls` lists what was in view before the action
-        (names, or objects with name and type). A step that had no effect says so: `result="no effect"`. What is typed
-        into a `secret` control is kept nowhere. A value that cannot be kept is a `DataError`; the run goes on without
-        this step.
+        (names, or objects with name and type; texts, `value` and `checked` tell idle steps). A step that had no effect
+        says so: `result="no effect"`. Text of a `secret` control is kept nowhere. A value that cannot be kept
+        is a `DataError`; the run goes on without this step.
         """
         texts = {"control_type": control_type, "within": within, "error": error, "application": application}
         if isinstance(parameters, str):

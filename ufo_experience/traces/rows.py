@@ -189,6 +189,7 @@ def steps_of_row(
             "timestamp": record.first(*_TIME),
             "cost": record.get("cost"),
             "in_view": in_view(listed),
+            "screen": listed,
             "within": within,
             "around": _around(listed, as_name(name), as_name(kind), as_name(within)),
             "secret": beside.get("password") is True or record.get("is_password") is True,
@@ -223,9 +224,14 @@ def listed_controls(
     for number, item in enumerate(as_list(controls)[:MAX_IN_VIEW]):
         one, (name, kind) = as_dict(item), named(item)
         mark = next((as_name(one[key]) for key in label if key in one), "" if label else str(number))
-        states = (state if isinstance(state := one.get(key), bool) else None for key in ("dialog", "checked"))
+        dialog, checked, selected = (
+            state if isinstance(state := one.get(key), bool) else None for key in ("dialog", "checked", "selected")
+        )
+        value = as_name(one["value"])[:NAME_LENGTH] if one.has("value") else None
         within = one.name("within") or None
-        found.append(ListedControl(mark, name[:NAME_LENGTH], kind[:_KIND_LENGTH], within, *states))
+        found.append(
+            ListedControl(mark, name[:NAME_LENGTH], kind[:_KIND_LENGTH], within, dialog, checked, selected, value)
+        )
     return tuple(found)
 
 
