@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import Trajectory
-from ufo_experience.traces import browser, chat, datasets, plain, playwright, recordings, spans, ufo
+from ufo_experience.traces import browser, chat, datasets, plain, playwright, recordings, ufo
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport, unpacked, walk
 from ufo_experience.traces.rows import RowsReader
@@ -48,7 +48,7 @@ class TraceReader(Protocol):
 # "auto" asks them in this order, the particular before the general.
 _OWN: tuple[type[TraceReader], ...] = (
     ufo.UfoReader, datasets.OSWorldReader, browser.BrowserUseReader, ufo.DataflowReader, ufo.UfoYamlReader,
-    plain.SavedSessionReader, spans.SpansReader, datasets.AgentNetReader, datasets.AndroidControlReader,
+    plain.SavedSessionReader, chat.SpansReader, datasets.AgentNetReader, datasets.AndroidControlReader,
     datasets.AndroidWorldReader, browser.MiniWobReader, datasets.Mind2WebReader, recordings.ChromeRecorderReader,
     recordings.SeleniumIdeReader, playwright.PlaywrightTraceReader, playwright.PlaywrightCodegenReader,
     recordings.StepsRecorderReader, recordings.PowerAutomateReader, datasets.AgentLabReader,
@@ -114,7 +114,8 @@ def _guarded(items: Iterator[T], path: Path, report: ReadReport | None) -> Itera
     except DataError as error:
         if report is None:
             raise
-        report.failed.append((error.file or str(path), f"{error.code}: {error.reason}"))
+        place = "" if error.line is None else f"line {error.line}: "
+        report.failed.append((error.file or str(path), f"{error.code}: {place}{error.reason}"))
 
 
 def _read_archive(archive: Path, format: str, report: ReadReport) -> Iterator[Trajectory]:
