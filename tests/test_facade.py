@@ -14,6 +14,7 @@ from tests.builders import a_record
 from ufo_experience import DataError, ExperienceMemory, RecordFilter, Settings, Step, Trust, UsageError, errors
 from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import NotFoundError
+from ufo_experience.store.files import is_device
 
 TASK = "Rename the sheet to Totals"
 PLAIN = [
@@ -233,6 +234,7 @@ NAMES = {
     "an emoji": "🙂",
     "dots": "...",
     "a device of Windows": "CON",
+    "a device with a raised digit": "COM¹",
     "a path": "a/b\\c",
     "none": "",
 }
@@ -246,6 +248,7 @@ def test_a_record_is_kept_whatever_its_application_and_task_are_called(tmp_path,
     for number, task in enumerate(("Save the file", "🙂🙂", "设置" * 60, "B" * 300)):
         memory.remember(task, steps, success=True, judge="user", application=name, session=f"s{number}")
     assert (len(open_memory(tmp_path / "db")), memory.verify().corrupt) == (4, [])
+    assert not any(is_device(place.name) for place in (tmp_path / "db" / "records").iterdir())
 
 
 def test_verify_repairs_what_is_damaged(filled, tmp_path):

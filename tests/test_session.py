@@ -286,7 +286,8 @@ def test_the_report_shows_text_of_the_log_as_text(tmp_path):
 
 def test_each_session_has_a_folder_of_its_own(tmp_path):
     """The same task twice gives two folders; a task is never a path or a device."""
-    for task, name in (("a", "a"), ("a", "a-2"), ("../x/y", "_x_y"), ("NUL.txt", "_NUL.txt"), ("  ", "_")):
+    devices = [(name, f"_{name}") for name in ("NUL.txt", "con .log", "COM¹")]
+    for task, name in (("a", "a"), ("a", "a-2"), ("../x/y", "_x_y"), ("  ", "_"), *devices):
         session = LinuxSession(task, False, 0, "Do it", parts=parts(tmp_path, [act()]))
         assert Path(session.log_path) == tmp_path / "logs" / name
 

@@ -63,6 +63,14 @@ def test_an_execution_trace_with_its_task_is_read(tmp_path: Path) -> None:
     assert found.outcome.success is None
 
 
+@pytest.mark.parametrize(("stamp", "day"), [(-86_400, "1969-12-31"), (33_000_000_000, "3015-09-24")])
+def test_a_moment_outside_what_windows_converts_is_read(tmp_path: Path, stamp: int, day: str) -> None:
+    """The same log has the same times on every system."""
+    found = only(save(tmp_path / "t.json", {"task": "Send it", "execution_trace": [ROW | {"timestamp": stamp}]}))
+    assert found.steps[0].timestamp is not None
+    assert found.steps[0].timestamp.date().isoformat() == day
+
+
 def test_a_bare_execution_trace_says_that_its_task_is_unknown(tmp_path: Path) -> None:
     """A list of rows has no task: the steps are read, the gap is reported."""
     report = ReadReport()

@@ -24,7 +24,7 @@ from ufo_experience.redact import redact_text
 from ufo_experience.session.commands import Command, Outcomes, Result, Target
 from ufo_experience.session.files import StrPath, append_line, dump, plain, read_jsonl, write_atomic
 from ufo_experience.session.parts import Decision
-from ufo_experience.store.files import storage_errors
+from ufo_experience.store.files import is_device, storage_errors
 
 HOST, APP = "HostAgent", "AppAgent"
 HIDDEN = "<secret>"
@@ -32,7 +32,6 @@ HIDDEN = "<secret>"
 _MAX_NAME = 100
 _LEAST = 4  # shorter secrets are hidden where they are typed only: single keys and PINs occur in any text
 _UNSAFE = re.compile(r"[^\w.\- ]+")
-_DEVICES = re.compile(r"(?i)(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")  # names Windows keeps for itself
 _IMAGE = re.compile(r"data:image/[a-z+.-]{1,20};base64,[A-Za-z0-9+/=]+")
 _MARKUP = re.compile(r"([\\`*_<>\[\]#|])")
 
@@ -164,7 +163,7 @@ class SessionLog:
 def _new_folder(root: Path, task: str) -> Path:
     """A folder of its own, with a name that is neither a path nor a device."""
     name = _UNSAFE.sub("_", task).strip(" .")[:_MAX_NAME].strip(" .")
-    name = f"_{name}" if not name or _DEVICES.fullmatch(name) else name
+    name = f"_{name}" if not name or is_device(name) else name
     folder, number = root / name, 1
     with storage_errors(folder):
         while True:

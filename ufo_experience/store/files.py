@@ -7,6 +7,7 @@ fsync, rename, fsync of the folder: after a crash there is the old file or the n
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 import time
@@ -26,6 +27,14 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _BINARY
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK | _BINARY
 _TRIES, _PAUSE_S = 10, 0.1  # on Windows, where a reader or a scanner holds a file for a moment
+
+
+_DEVICE = re.compile(r"(?i)(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]) *(?:\..*)?")
+
+
+def is_device(name: str) -> bool:
+    """True for a name that Windows keeps for itself, whatever its ending: `CON`, `nul.txt`, `Aux .log`, `COM¹`."""
+    return _DEVICE.fullmatch(name) is not None
 
 
 # ---- reading ----

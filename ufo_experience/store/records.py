@@ -16,6 +16,7 @@ from typing import Any
 from ufo_experience.errors import DataError
 from ufo_experience.request import Request, application_key
 from ufo_experience.schema import MAX_RECORD_BYTES, SCHEMA_VERSION, UNKNOWN_FIELD, Experience, validate
+from ufo_experience.store.files import is_device
 from ufo_experience.store.strict_json import parse
 
 SUFFIX = ".json"
@@ -23,7 +24,6 @@ MAX_FILE_BYTES = 4 * MAX_RECORD_BYTES  # indented, and with what a person adds
 _WIDTH = 120  # characters of a line in a record
 _NAME_BYTES = 80  # of the words in a file name: a path stays under 260 characters, as Windows wants it
 _ORDER = ("id", "state", "outcome", "action", "slots", "digests", "preconditions", "avoid_when", "trust", "created_at")
-_RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{name}{n}" for name in ("com", "lpt") for n in range(1, 10))})
 
 
 def encode(experience: Experience) -> bytes:
@@ -89,7 +89,7 @@ def _words(text: str) -> str:
     if len(name) > _NAME_BYTES:
         name = name[: _NAME_BYTES + 1].rpartition(b"-")[0] or name[:_NAME_BYTES]
     found = name.decode(errors="ignore")
-    return f"{found}-" if found in _RESERVED else found
+    return f"{found}-" if is_device(found) else found
 
 
 # ---- digests ----

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
@@ -23,6 +23,7 @@ _NO_IMAGE = 1024  # characters
 _IMAGE = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/]{1024,}={0,2}")
 T = TypeVar("T")
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # `fromtimestamp` refuses what is before it on Windows
 _STAMPS = ("%Y%m%d@%H%M%S", "%Y%m%d@%H%M%S%f", "%Y-%m-%d-%H-%M-%S", "%Y-%m-%d_%H-%M-%S-%f")  # in names of files
 
 
@@ -91,9 +92,9 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 def as_time(value: Any) -> datetime | None:
     """A moment: ISO 8601, seconds since 1970, or the stamps agents put into file names; naive ones are UTC."""
-    with suppress(ValueError, OverflowError, OSError):
+    with suppress(ValueError, OverflowError):
         if is_number(value):
-            return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, tz=timezone.utc)
+            return _EPOCH + timedelta(seconds=value / 1000 if value > 1e11 else value)
         moment = _time_of_text(value.strip()) if isinstance(value, str) else value
         if isinstance(moment, datetime):
             return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
