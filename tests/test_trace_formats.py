@@ -139,6 +139,43 @@ def test_a_mark_in_the_text_of_a_page_names_the_control(tmp_path: Path) -> None:
     assert named == [("Save", "button")] * 2
 
 
+@pytest.mark.parametrize(
+    ("element", "named"),
+    [
+        ({"name": "Save", "attributes": {"name": "btn1", "role": "button"}, "tag": "div"}, ("Save", "button")),
+        ({"name": "", "tag": "input", "attributes": {"aria-label": "User"}}, ("User", "input")),
+    ],
+)
+def test_an_element_is_called_by_its_own_name_before_its_attributes(tmp_path: Path, element: Any, named: Any) -> None:
+    """The attribute `name` of a page is a technical one; a role is what the page says it is."""
+    run = {"task": "Save it", "steps": [{"action": "click", "element": element}]}
+    (tmp_path / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    control = only(tmp_path / "run.json").steps[0].target_control
+    assert (control.name, control.type) == named
+
+
+CORNERS = {"left": 9, "top": 9, "right": 30, "bottom": 30}
+TABLE = "tag\tname\ttext\tposition (x&y)\tsize (w&h)\nlabel\t\tAll\t(0, 0)\t(90, 90)\nbutton\tSave\t\t(10, 20)\t(9, 9)"
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        TABLE,
+        '<a><button name="Save" cp:screencoord="(10, 20)" cp:size="(9, 9)"/><label name="All" bounds="[0,0][90,90]"/>',
+        [{"text": "Save", "role": "button", "rect": {"x": 10, "y": 20, "width": 9, "height": 9}}],
+        [{"label": "Save", "class": "android.widget.button", "bounds": CORNERS}],
+        [{"name": "All", "bbox": "0 0 90 90", "nodes": [{"name": "Save", "tag": "button", "bbox": [10, 20, 19, 29]}]}],
+    ],
+)  # fmt: skip
+def test_the_smallest_element_that_holds_a_place_names_the_control(tmp_path: Path, tree: Any) -> None:
+    """Whatever shape the tree beside the step has."""
+    step = {"action": "pyautogui.click(15, 25)", "accessibility_tree": tree}
+    (tmp_path / "run.json").write_text(json.dumps({"task": "Save it", "steps": [step]}), encoding="utf-8")
+    control = only(tmp_path / "run.json").steps[0].target_control
+    assert (control.name, control.type, control.named_by) == ("Save", "button", "tree")
+
+
 def test_an_archive_in_an_archive_stays_closed_and_is_named(tmp_path: Path) -> None:
     """It is not opened, and not passed over in silence."""
     with zipfile.ZipFile(tmp_path / "logs.zip", "w") as archive:
@@ -231,6 +268,15 @@ def test_chrome_recorder_says_within_what_a_control_stands(tmp_path: Path) -> No
     (tmp_path / "r.json").write_text(json.dumps(record), encoding="utf-8")
     control = only(tmp_path / "r.json").steps[1].target_control
     assert (control.name, control.type, control.within) == ("New customer", "button", "Customers")
+
+
+def test_a_torn_recording_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    """Steps Recorder: the steps before the end are there, and the run says that it is not complete."""
+    text = (DATA / "steps_recorder.mht").read_text(encoding="utf-8")
+    (tmp_path / "torn.mht").write_text(text[: text.index('ActionNumber="4"')], encoding="utf-8")
+    torn = only(tmp_path / "torn.mht")
+    assert [step.target_control.name for step in torn.steps] == ["File", "Save As...", "File name:"]
+    assert (torn.complete, only(DATA / "steps_recorder.mht").complete) == (False, True)
 
 
 def test_errors_of_tools_are_errors_of_steps() -> None:

@@ -19,7 +19,8 @@ from ufo_experience.integrations.recorder import Check, Recorder
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.steps import Target
-from ufo_experience.traces.browser import control_of, judged_of, steps_of
+from ufo_experience.traces.browser import judged_of, steps_of
+from ufo_experience.traces.calls import control_of
 
 with needs_extra("browser-use"):
     from browser_use import Agent
@@ -99,7 +100,7 @@ class _Run:
         if self._guide is None or len(output.action) != 1:
             return
         elements = [(index, _element(node)) for index, node in state.dom_state.selector_map.items()]
-        controls = [{"id": index, "name": control_of(one), "type": one["node_name"]} for index, one in elements]
+        controls = [{"id": index, "name": control_of(one)[0], "type": one["node_name"]} for index, one in elements]
         ahead = self._guide.ahead(controls, MAX_AHEAD + 1)
         # up to the first that is not in view, or for which a person is asked
         on_page = takewhile(lambda act: not act.confirm and act.target is not None and act.target.id is not None, ahead)

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import Trajectory
-from ufo_experience.traces import browser, chat, datasets, plain, playwright, recordings, spans, ufo
+from ufo_experience.traces import browser, chat, datasets, plain, playwright, recordings, ufo
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport, unpacked, walk
 from ufo_experience.traces.rows import RowsReader
@@ -48,7 +48,7 @@ class TraceReader(Protocol):
 # "auto" asks them in this order, the particular before the general.
 _OWN: tuple[type[TraceReader], ...] = (
     ufo.UfoReader, datasets.OSWorldReader, browser.BrowserUseReader, ufo.DataflowReader, ufo.UfoYamlReader,
-    plain.SavedSessionReader, spans.SpansReader, datasets.AgentNetReader, datasets.AndroidControlReader,
+    plain.SavedSessionReader, chat.SpansReader, datasets.AgentNetReader, datasets.AndroidControlReader,
     datasets.AndroidWorldReader, browser.MiniWobReader, datasets.Mind2WebReader, recordings.ChromeRecorderReader,
     recordings.SeleniumIdeReader, playwright.PlaywrightTraceReader, playwright.PlaywrightCodegenReader,
     recordings.StepsRecorderReader, recordings.PowerAutomateReader, datasets.AgentLabReader,

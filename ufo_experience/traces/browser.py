@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ufo_experience.traces.calls import control_of
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.rows import RowsReader, judged_by_program
 from ufo_experience.traces.values import Row, as_dict, as_name, short_object
 
-_NAMES = ("aria-label", "ax_name", "name", "placeholder", "title", "alt", "value", "id")
 _STOPPED = {  # what browser-use's judge says stopped the run → the reason
     "reached_captcha": "the judge says a captcha stopped the run",
     "impossible_task": "the judge says the task cannot be done",
@@ -73,10 +73,11 @@ def steps_of(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
             continue
         element = elements[place] if place < len(elements) else Row()
         result = results[place] if place < len(results) else skipped
+        control = control_of(element)
         yield {
             "action_type": name,
-            "control": control_of(element),
-            "control_type": element.get("node_name") or element.get("tag_name"),
+            "control": control[0],
+            "control_type": control[1],
             "parameters": short_object(action[name]),
             "observation": thought,
             "result": result.get("extracted_content"),
@@ -85,14 +86,6 @@ def steps_of(given: dict[str, Any]) -> Iterator[dict[str, Any]]:
             "timestamp": item.row("metadata").get("step_start_time"),
             "secret": element.row("attributes").name("type").casefold() == "password",
         }
-
-
-def control_of(given: dict[str, Any]) -> str:
-    """What an element is called: by its label or its text, else by its place in the page."""
-    element = Row(given)
-    attributes = element.row("attributes")
-    named = (as_name(element.get(key)) or as_name(attributes.get(key)) for key in _NAMES)
-    return next((name for name in named if name), element.name("x_path", "xpath"))
 
 
 def judged_of(results: Sequence[dict[str, Any]], done: bool) -> dict[str, Any]:

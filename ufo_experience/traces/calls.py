@@ -20,25 +20,11 @@ from itertools import pairwise
 from typing import Any
 
 from ufo_experience.redact.typed import words_of
-from ufo_experience.traces.values import Row, as_dict, as_name, parse_literal, short_object
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_name, parse_literal, short_object
 
-ACTION = ("action_type", "action", "function", "tool", "skill", "verb", "op", "operation", "tool_name", "action_name")
-NAMES = (*ACTION[:-1], "type", "name")
-ARGUMENTS = ("parameters", "args", "arguments", "params", "inputs", "input", "tool_input", "kwargs", "action_content")
-TARGETS = (
-    "target_control", "control_text", "control", "target", "element", "control_name", "target_element",
-    "element_name", "element_description",
-)  # fmt: skip
-_LABELS = ("label", "field", "button")  # a control too, but for a number or a button of the mouse
-_TITLES = ("name", "title")  # a control for an action on controls, else whatever the tool is about
-_ROLES = ("role", "control_type", "element_type")
-_MOUSE = frozenset("left right middle primary secondary".split())
-_ON_CONTROLS = frozenset(
-    "click tap press push type fill enter input set select choose pick check uncheck tick toggle focus hover".split()
-)
-_NAMED = ("name", "text", "label", "title", "description", "aria-label", "placeholder", "content_description", "id")
-_TOOL_CALL = ("tool_use", "tool_call", "function_call", "function", "computer_call", "mcp_call", "tool")
-_OF_THE_CALL = ("id", "call_id", "tool_call_id", "status", "pending_safety_checks", "raw_response", "action_space")
+ACTION, ARGUMENTS, TARGETS = NAMES["action"], NAMES["arguments"], NAMES["control"]
+_KINDS = ("role", "control_type", "element_type")
+_TOOLS = (*ACTION[:-1], "type", "name")
 _TOOL_WITH_ACTION = re.compile(r"(?i)computer(?:[_-]?(?:use|toolset|tool))?(?:_\d{8})?|browser|mobile_use|desktop")
 _SOURCE = re.compile(r"\s*(?:#|import |from |time\.|pyautogui\.|pyperclip\.|page\.|await |[A-Za-z_][\w.]*\()")
 _BRACKETS = re.compile(
@@ -49,24 +35,6 @@ _IN_BRACKETS = {"goto": ("url",), "scroll": ("direction",), "press": ("key",), "
 _NO_CALLS = ("sleep", "import")
 _PASTE_KEYS = (["ctrl", "v"], ["command", "v"])
 MAX_SOURCE = 20_000  # characters
-
-# Names of positional arguments, so that `click(1, 2)` and `click(x=1, y=2)` read the same.
-_POSITIONS = {
-    "click": ("x", "y", "clicks", "interval", "button"),
-    **dict.fromkeys(("doubleClick", "tripleClick"), ("x", "y", "interval", "button")),
-    **dict.fromkeys(("rightClick", "middleClick"), ("x", "y")),
-    **dict.fromkeys(("moveTo", "moveRel", "dragTo", "dragRel"), ("x", "y", "duration")),
-    **dict.fromkeys(("mouseDown", "mouseUp", "mouse_click"), ("x", "y", "button")),
-    **dict.fromkeys(("scroll", "hscroll"), ("clicks", "x", "y")),
-    **dict.fromkeys(("write", "typewrite"), ("text", "interval")),
-    **dict.fromkeys(("copy", "insert_text", "send_msg_to_user", "report_infeasible"), ("text",)),
-    **dict.fromkeys(("keyDown", "keyUp", "keyboard_press"), ("key",)),
-    "press": ("keys", "presses", "interval"),
-    "sleep": ("seconds",),
-    "fill": ("target", "text"),
-    "select_option": ("target", "options"),
-    "goto": ("url",),
-}
 
 
 @dataclass
@@ -121,7 +89,7 @@ def arguments_of(value: Any) -> dict[str, Any]:
 
 def is_tool_call(item: Row) -> bool:
     """True for an object whose `type` only says that it is a call of a tool; what the tool is, it says elsewhere."""
-    return item.name("type").casefold() in _TOOL_CALL
+    return item.name("type").casefold() in NAMES["tool_call"]
 
 
 def take_target(arguments: dict[str, Any], action: str = "") -> tuple[str, str]:
@@ -130,19 +98,29 @@ def take_target(arguments: dict[str, Any], action: str = "") -> tuple[str, str]:
     if key is None:
         verbs = {*words_of(action)}
         pointed = "click" in action.casefold() or "tap" in verbs
-        titles = (*_TITLES, "text") if pointed else _TITLES if _ON_CONTROLS & verbs else ()
-        texts = ((key, one) for key in (*_LABELS, *titles) if isinstance(one := arguments.get(key), str))
-        labels = (key for key, one in texts if any(map(str.isalpha, one)) and one.casefold() not in _MOUSE)
+        titles = (*NAMES["title"], "text") if pointed else NAMES["title"] if verbs & {*NAMES["on_controls"]} else ()
+        texts = ((key, one) for key in (*NAMES["label"], *titles) if isinstance(one := arguments.get(key), str))
+        labels = (key for key, one in texts if any(map(str.isalpha, one)) and one.casefold() not in NAMES["mouse"])
         key = next(labels, None)
     name, role = named_control(arguments.pop(key, None)) if key else ("", "")
-    kind = next((one for one in _ROLES if name and isinstance(arguments.get(one), str)), None)
+    kind = next((one for one in _KINDS if name and isinstance(arguments.get(one), str)), None)
     return name, role or (arguments.pop(kind) if kind is not None else "")
 
 
-def named_control(value: Any) -> tuple[str, str]:
-    """Name and role of a control given as a text or as an object."""
-    named = as_dict(value)
-    return (named.name(*_NAMED), named.name("role", "type", "tag")) if named else (as_name(value), "")
+def named_control(value: Any, names: tuple[str, ...] = (*NAMES["element_name"], "id")) -> tuple[str, str]:
+    """Name and role of a control given as a text or as an object; of `android.widget.Button` the last part."""
+    found = as_dict(value)
+    if not found:
+        return as_name(value), ""
+    attributes = found.row("attributes")
+    role = attributes.name("role") or found.name(*NAMES["element_role"])
+    element = Row(attributes | {key: own for key, own in found.items() if own})
+    return element.name(*names), role.rpartition(".")[2]
+
+
+def control_of(element: Any) -> tuple[str, str]:
+    """Name and role of an element of a page: its label or its text, else its place in the page."""
+    return named_control(element, NAMES["html_name"])
 
 
 def _of_brackets(match: re.Match[str]) -> Call:
@@ -158,23 +136,23 @@ def _of_brackets(match: re.Match[str]) -> Call:
 
 
 def _of_object(action: Row) -> list[Call]:
-    key = action.key(*NAMES)
+    key = action.key(*_TOOLS)
     if key is None:  # {"click": {…}}, {"tool_call": {"name": …, "arguments": …}}
         parts = {name: value for name, value in action.items() if value is not None}
-        if len(parts) == 1 and next(iter(parts)) in _TOOL_CALL:
+        if len(parts) == 1 and next(iter(parts)) in NAMES["tool_call"]:
             return calls_in(next(iter(parts.values())))
         named = len(parts) == 1 or all(isinstance(value, dict) for value in parts.values())
         return [Call(name, arguments_of(value)) for name, value in parts.items()] if named else []
     named = action[key]
     if isinstance(named, dict):  # {"type": "function", "function": {…}} and {"action": {…}}
         return _of_object(Row(named))
-    if key in ("action_type", "type") and as_name(named).casefold() in _TOOL_CALL:
+    if key in ("action_type", "type") and as_name(named).casefold() in NAMES["tool_call"]:
         rest = Row({name: value for name, value in action.items() if name != key})
-        return _of_object(rest) if rest.has(*NAMES) else []
+        return _of_object(rest) if rest.has(*_TOOLS) else []
     if key == "action" and isinstance(named, str) and _SOURCE.match(named):
         return calls_in(named)
     given = action.key(*(name for name in ARGUMENTS if name != key))
-    dropped = {key, given, *_OF_THE_CALL}
+    dropped = {key, given, *NAMES["of_call"]}
     beside = {name: value for name, value in action.items() if name not in dropped}
     name, arguments = as_name(named), arguments_of(action[given]) if given else beside
     inner = Row(arguments).name("action", "action_type")
@@ -216,7 +194,7 @@ def _name(function: ast.expr) -> str:
 def _arguments(call: ast.Call) -> dict[str, Any]:
     name = _name(call.func)
     values = [_plain_value(item) for item in call.args]
-    names = _POSITIONS.get(name, ())
+    names = NAMES.get(f"{name}()", ())  # so that `click(1, 2)` and `click(x=1, y=2)` read the same
     if names[:1] == ("x",) and values and isinstance(values[0], str):
         names = ("ref", "button")  # click('a51'): the mark of an element
     found: dict[str, Any] = dict(zip(names, values, strict=False))

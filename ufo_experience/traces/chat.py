@@ -1,8 +1,12 @@
-"""Conversations with tool calls: what a model said, which tools it called, what came back.
+"""What models said, which tools they called and what came back: conversations, and exports of tracing.
 
 OpenAI chat messages and Responses items, Anthropic, Bedrock, Gemini and LangChain messages, computer use of both
 vendors, and the session files of Claude Code and Codex. The task is the first text of the user (in the session files
 each text of the user begins a new one). Nobody in such a file judges the run, unless it states a `reward` or `success`.
+
+OpenTelemetry spans (GenAI conventions), LangSmith runs, Langfuse traces: all are spans under other keys (`span_…` in
+names.txt). Only tool calls become steps, in the order of their start. The task is the input of the root. Scores of a
+person or a program are a judgement when they are a clear yes or no.
 """
 
 from __future__ import annotations
@@ -11,31 +15,32 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.traces.calls import calls_in
+from ufo_experience.traces.calls import arguments_of, calls_in
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import records_of
-from ufo_experience.traces.rows import TASK, RowsReader, stated_outcome, steps_of_calls
+from ufo_experience.traces.rows import OUTCOMES, TASK, RowsReader, stated_outcome, steps_of_calls
 from ufo_experience.traces.tree import Marks, marks_of_text
-from ufo_experience.traces.values import Row, as_dict, as_dicts, as_list, as_text
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_dicts, as_list, as_name, as_text, parse_literal
 
 MAX_RESULT = 2_000  # characters of a tool's answer
-_LISTS = ("messages", "conversation", "chat", "traj", "items", "input", "output", "conversations", "contents")
-_CONTENT = ("content", "value", "parts", "output", "response", "summary")
-_TEXT = ("text", "thinking", "output_text", "output", "result", "error")
 _WRAPPED = {  # a part of a message whose only key says what it is: Bedrock, Gemini
     **dict.fromkeys(("toolUse", "functionCall", "function_call"), "tool_use"),
     **dict.fromkeys(("toolResult", "functionResponse", "function_response"), "tool_result"),
 }
-_CALLS = ("function_call", "computer_call", "custom_tool_call", "local_shell_call", "mcp_call", "tool_use", "tool_call")
-_RESULTS = ("function_call_output", "computer_call_output", "custom_tool_call_output", "local_shell_call_output")
+_CALLS, _RESULTS = NAMES["call"], NAMES["result"]
 _KINDS = (*_CALLS, *_RESULTS, "reasoning", "message", "human", "ai")
 _ROLES = {"human": "user", "function": "tool", **dict.fromkeys(("ai", "model", "gpt", "AIMessage"), "assistant")}
 # What a host puts beside the user's words.
 _OF_THE_HOST = ("<", "Caveat:", "# AGENTS.md", "[Request interrupted", "This session is being continued")
-_KEPT_BESIDE = ("file-history-snapshot", "queue-operation", "summary", "progress")  # with these a session may begin
 _ERRORS = ("error", "### error", "traceback", "exception")
 
+_SPAN = {part: NAMES[f"span_{part}"] for part in "trace start parent kind name given back".split()}
+_SPAN_FAILED = (2, "STATUS_CODE_ERROR", "ERROR")
+_SPAN_TASKS = (*NAMES["task"], *NAMES["span_task"])
+_OTLP = ("resourceSpans", "resource_spans")
+
+_Span = dict[str, Any]
 _Made = tuple[str, dict[str, Any]]  # a tool call as a step, with the identifier by which its result comes
 
 
@@ -102,9 +107,8 @@ class _Talk:
         if not self.tasks:
             self.tasks.append(("", []))
         steps = steps_of_calls([call for call, _ in found], self.thought, marks=self.names)
-        for (call, identifier), step in zip(found, steps, strict=True):
-            name = call.name.rpartition("__")[2] or call.name
-            self.tasks[-1][1].append((identifier, step | {"action_type": name, "timestamp": time}))
+        made = zip((identifier for _, identifier in found), steps, strict=True)
+        self.tasks[-1][1].extend((identifier, step | {"timestamp": time}) for identifier, step in made)
         self.thought = "" if found else self.thought
 
     def _result(self, name: str, item: Row) -> None:
@@ -161,13 +165,13 @@ def _is_talk(value: Any) -> bool:
     return (
         (kind in ("session_meta", "response_item") and "payload" in found)
         or (kind in ("user", "assistant") and found.has("sessionId") and found.has("message"))
-        or (kind in _KEPT_BESIDE and bool(found.keys() & {"messageId", "leafUuid", "sessionId"}))
+        or (kind in NAMES["kept_beside"] and bool(found.keys() & {"messageId", "leafUuid", "sessionId"}))
         or any(map(_calls_tool, [inner, *_listed(found)]))
     )  # fmt: skip
 
 
 def _listed(record: Row) -> list[Row]:
-    return [Row(item) for key in _LISTS for item in as_list(record.get(key)) if isinstance(item, dict)]
+    return [Row(item) for key in NAMES["messages"] for item in as_list(record.get(key)) if isinstance(item, dict)]
 
 
 def _calls_tool(item: Row) -> bool:
@@ -185,7 +189,7 @@ def _is_item(item: Row) -> bool:
 def _blocks(item: Row) -> list[Row]:
     """The parts of a message, of a result or of a reasoning in one shape, whoever wrote it."""
     found = []
-    for one in item.listed(*_CONTENT):
+    for one in item.listed(*NAMES["content"]):
         block = Row(text=one) if isinstance(one, str) else as_dict(one)
         key = next((key for key in _WRAPPED if as_dict(block.get(key))), None)
         found.append(Row(block.row(key) | {"type": _WRAPPED[key]}) if key else block)
@@ -193,5 +197,98 @@ def _blocks(item: Row) -> list[Row]:
 
 
 def _words_of(blocks: list[Row]) -> str:
-    words = [block.text(*_TEXT) for block in blocks]
+    words = [block.text(*NAMES["said"]) for block in blocks]
     return as_text("\n".join(word for word in words if word))
+
+
+class SpansReader(RowsReader):
+    """Tracing exports; every trace in which a tool is called is a run."""
+
+    name = "spans"
+    untold = "the root of the trace"
+    wanted = "tool call"
+
+    def is_row(self, row: Row) -> bool:
+        return (
+            bool(row.keys() & {*_OTLP})
+            or ("run_type" in row and ("trace_id" in row or "inputs" in row))
+            or (isinstance(row.get("observations"), list) and ("scores" in row or "input" in row))
+            or any(key.startswith("gen_ai.") for key in row.row("attributes"))
+            or ("traceId" in row and "startTime" in row)
+        )
+
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        traces: dict[str, list[_Span]] = {}
+        for _, record in records_of(path, report.problems):
+            for span in map(_span, _spans_of(record)):
+                traces.setdefault(span["trace"], []).append(span)
+        for trace, spans in traces.items():
+            if any(span["is_tool"] for span in spans):
+                yield Row(trace=trace, spans=sorted(spans, key=lambda span: span["start"]))
+
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+        spans, draft.starts_with = row["spans"], row["trace"]
+        models = [span for span in spans if not (span["parent"] and span["is_tool"])]
+        asked = sorted(models, key=lambda span: bool(span["parent"]))  # a root without input: the first model call
+        draft.request = next((task for span in asked if (task := _asked(span["given"]))), None)
+        for span in spans:
+            called = {"name": span["name"], "arguments": arguments_of(span["given"])} if span["is_tool"] else None
+            for step in steps_of_calls(calls_in(called), ""):
+                told = {"result": as_text(span["back"]), "error": span["error"], "timestamp": span["start"]}
+                draft.step(**step | told)
+        verdict = next((span["score"] for span in spans if span["score"] is not None), None)
+        return {"success": verdict, "evaluated_by": "none" if verdict is None else "evaluator"}
+
+
+def _spans_of(record: Row) -> Iterator[Row]:
+    """The spans of an export as the vendors write them, children with the trace of their root."""
+    if resources := record.first(*_OTLP):
+        scopes = [one for found in as_dicts(resources) for one in found.rows("scopeSpans", "scope_spans")]
+        yield from (span for scope in scopes for span in scope.rows("spans"))
+        return
+    yield record
+    trace = record.first(*_SPAN["trace"])
+    for child in record.rows("child_runs"):
+        yield from _spans_of(Row(child | {"trace_id": trace}))
+    for one in record.rows("observations"):
+        yield Row(one | {"traceId": trace, "parentObservationId": one.get("parentObservationId") or trace})
+
+
+def _span(record: Row) -> _Span:
+    listed = record.get("attributes")
+    if isinstance(listed, list):
+        values = {one.name("key"): one.row("value") for one in as_dicts(listed)}
+        listed = {key: next(iter(value.values()), None) for key, value in values.items()}
+    found = Row({**record, **record.row("context"), **as_dict(listed)})
+    span = {name: found.first(*keys) for name, keys in _SPAN.items()}
+    is_tool = as_name(span["kind"]).casefold() in ("execute_tool", "tool") or found.has(*_SPAN["name"][:2])
+    named = {name: as_name(span[name]) for name in ("trace", "start", "name")}
+    status = record.row("status")
+    failed = (
+        status.get("code") in _SPAN_FAILED
+        or status.get("status_code") in _SPAN_FAILED
+        or record.get("level") == "ERROR"
+    )
+    message = Row({**record, **status}).name("message", "description", "statusMessage", "error")
+    error = (message or "failed") if failed else record.name("error") or None
+    # A clear yes or no of an evaluator; anything else is no judgement of success.
+    means = [as_dict(one).name("avg") for one in record.row("feedback_stats").values()]
+    said = [score.name("stringValue", "value").casefold() for score in record.rows("scores")]
+    score = next((OUTCOMES[value] for value in [*means, *said] if value in OUTCOMES), None)
+    return span | named | {"is_tool": is_tool, "error": error, "score": score}
+
+
+def _asked(given: Any) -> str:
+    """The words of an input: a text, a field that usually holds it, or the first message of the user."""
+    if isinstance(given, str) and given.lstrip().startswith(("[", "{")):
+        given = parse_literal(given) or given
+    if found := as_dict(given):
+        inner = found.first(*_SPAN_TASKS)
+        return inner if isinstance(inner, str) else _asked(inner) if inner else ""
+    if not isinstance(given, list):
+        return as_name(given)
+    rows = as_dicts(given)
+    user = next((row for row in rows if row.get("role") in ("user", "human") or row.get("type") == "human"), None)
+    if user:
+        return _asked(user.get("content") or user.get("parts"))
+    return _asked(rows[0].first("text", "content")) if rows else ""

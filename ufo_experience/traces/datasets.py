@@ -15,24 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from ufo_experience.schema import Problem
-from ufo_experience.traces.calls import ACTION, calls_in
+from ufo_experience.traces.calls import calls_in, control_of
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.files import Found, ReadReport
+from ufo_experience.traces.files import ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, load_document, problem
-from ufo_experience.traces.rows import RowsReader, add_row, calls_of_row, judged_by_program, rewarded, steps_of_row
-from ufo_experience.traces.values import Row, as_amount, as_dict, as_name, as_text, parse_literal
+from ufo_experience.traces.rows import RowsReader, add_row, calls_of_row, judged_by_program, steps_of_row
+from ufo_experience.traces.values import NAMES, Row, as_amount, as_dict, as_name, as_text, parse_literal
 
 TRAJECTORY, RESULT = "traj.jsonl", "result.txt"
 _CLAIMS = ("DONE", "FAIL")
-_THOUGHTS = ("response", "thought", "reflection", "observation")
-_WORDS = (
-    "action_description", "natural_language_action", "instruction_step", "low_level_instruction", "thought", "response",
-)  # fmt: skip
 _LEVELS = 6  # folders above a run in which the task files are looked for
 
 _REPR = re.compile(r"\s*\[(?P<role>[\w-]*)\]\s*(?P<name>.*?)->\s*(?P<op>\w+)(?::\s*(?P<value>.*))?", re.DOTALL)
-_LABELS = ("aria_label", "aria-label", "inner_text", "text", "placeholder", "title", "value", "name", "id")
-_NO_ACTION = frozenset("wait status answer unknown noop terminate done report_infeasible send_msg_to_user".split())
 
 
 class OSWorldReader(RowsReader):
@@ -48,9 +42,6 @@ class OSWorldReader(RowsReader):
     tasks = ("instruction", "task", "goal")
     untold = "the run (no task file is beside or above it)"
     wanted = "step"
-
-    def recognises(self, found: Found) -> bool:
-        return (found.path / TRAJECTORY).is_file() if found.path.is_dir() else super().recognises(found)
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         file = path / TRAJECTORY if path.is_dir() else path
@@ -93,12 +84,12 @@ def _said(row: Row) -> dict[str, Any]:
     command = given.get("command")
     if isinstance(command, str) and "pyautogui" in command and not given.row("input"):
         action = command
-    beside = Row({key: value for key, value in row.items() if key not in ACTION} | {"action": action})
+    beside = Row({key: value for key, value in row.items() if key not in NAMES["action"]} | {"action": action})
     calls = [call for call in calls_of_row(beside) if call.name.upper() not in _CLAIMS]
     for call in calls:
         call.name = call.name.lower() if call.name.isupper() else call.name
-    words = " ".join(as_name(row[key]) for key in _WORDS if isinstance(row.get(key), str))
-    return {"calls": calls, "thought": row.first(*_THOUGHTS) or "", "words": words}
+    words = " ".join(as_name(row[key]) for key in NAMES["osworld_words"] if isinstance(row.get(key), str))
+    return {"calls": calls, "thought": row.first(*NAMES["osworld_thought"]) or "", "words": words}
 
 
 def _score(path: Path, problems: list[Problem]) -> float | None:
@@ -134,7 +125,7 @@ class _ScreensReader(RowsReader):
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         application = None
         for action, thought, screen in self.items(row):
-            calls = [call for call in calls_in(action) if call.name.casefold() not in _NO_ACTION]
+            calls = [call for call in calls_in(action) if call.name.casefold() not in NAMES["no_action"]]
             application = screen.host("url") or as_dict(action).name("app_name") or application
             add_row(draft, screen, calls=calls, thought=as_name(thought), application=application)
         return self.ending(row)
@@ -169,8 +160,7 @@ class AndroidWorldReader(_ScreensReader):
 
     def ending(self, row: Row) -> dict[str, Any]:
         verdict = row.first("task_actually_successful", "is_successful", "success")
-        success = verdict if isinstance(verdict, bool) else rewarded(verdict)
-        return {**judged_by_program(success), "complete": row.get("episode_terminated_early") is not True}
+        return {**judged_by_program(verdict), "complete": row.get("episode_terminated_early") is not True}
 
 
 class AgentNetReader(_ScreensReader):
@@ -240,13 +230,16 @@ class Mind2WebReader(RowsReader):
         for line, given in zip_longest(map(as_name, row.listed("action_reprs")), row.rows("actions")):
             action, match = as_dict(given), _REPR.fullmatch(line or "")
             shown = Row(match.groupdict("") if match else {"op": line or ""})
-            candidates = (Row(one | one.row("attributes")) for one in action.rows("pos_candidates"))
-            named = ((one.name(*_LABELS), one.name("role", "tag")) for one in candidates if one.name(*_LABELS))
-            name, role = (shown.name("name"), shown["role"]) if shown.name("name") else next(named, ("", ""))
+            elements = (control_of(one) for one in action.rows("pos_candidates"))
+            said = (
+                (shown.name("name"), shown["role"])
+                if shown.name("name")
+                else next((one for one in elements if one[0]), ("", ""))
+            )
             operation = action.row("operation")
             text = operation.name("value") or shown.get("value")
             draft.step(
-                (operation.name("op") or shown["op"]).lower(), control=name, control_type=role,
+                (operation.name("op") or shown["op"]).lower(), control=said[0], control_type=said[1],
                 parameters={"text": text} if text else {}, application=row.get("website"),
             )  # fmt: skip
         return {}

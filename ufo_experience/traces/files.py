@@ -10,6 +10,8 @@ from __future__ import annotations
 import codecs
 import gzip
 import os
+import re
+import shutil
 import stat
 import tempfile
 import zipfile
@@ -20,13 +22,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Problem
 from ufo_experience.store.files import open_regular
 from ufo_experience.traces.lines import first_text, first_values
-from ufo_experience.traces.values import Row, as_dict, as_list
+from ufo_experience.traces.values import Row, as_list
 
 # A folder with one of these files is one source; more files may belong to it.
 _FOLDERS: dict[str, tuple[set[str], set[str]]] = {
@@ -40,8 +42,7 @@ HEAD_BYTES = 512  # among which a picture or a program has a NUL
 FINISHED = ".finished"  # what the recorder puts behind the log of a run that ended
 LEARNED = "a finished run: it was learned when it ended"
 
-_PICKLE = "a pickle can run code and is never opened; export the episodes as JSON"
-_REFUSED = {".tar": "a tar archive is not read; unpack it and give the folder", ".pkl": _PICKLE, ".pickle": _PICKLE}
+HINTS = dict(re.findall(r"^(\.\w+) (.+)$", Path(__file__).with_name("not_read.txt").read_text("utf-8"), re.MULTILINE))
 MAX_ARCHIVE = 1 << 30  # bytes on disk
 MAX_UNPACKED = 1 << 29  # bytes of all entries together
 MAX_ENTRIES = 20_000
@@ -69,10 +70,6 @@ class Found:
     @cached_property
     def values(self) -> tuple[Any, ...]:
         return first_values(self.path)
-
-    @property
-    def first(self) -> Row:
-        return as_dict(next(iter(self.values), None))
 
     @property
     def rows(self) -> list[Row]:
@@ -190,32 +187,36 @@ def unpacked(path: Path, report: ReadReport) -> Iterator[Path]:
 
 def _unpack_gzip(path: Path, folder: Path) -> None:
     name = path.name.removesuffix(path.suffix) or "log"
-    if refused := _REFUSED.get(Path(name).suffix.casefold()):
+    if refused := HINTS.get(Path(name).suffix.casefold()):
         raise _refused(path, refused)
-    with open_regular(path, MAX_ARCHIVE) as raw, gzip.open(raw) as stream:
-        _copy(stream, folder / (name if Path(name).suffix else f"{name}.json"), MAX_UNPACKED, path)
+    target = folder / (name if Path(name).suffix else f"{name}.json")
+    with open_regular(path, MAX_ARCHIVE) as raw, gzip.open(raw) as stream, target.open("wb") as out:
+        while chunk := stream.read(1 << 20):
+            out.write(chunk)
+            _expect_size(out.tell(), path)
 
 
 def _unpack_zip(path: Path, folder: Path, report: ReadReport) -> None:
-    left = MAX_UNPACKED
     with open_regular(path, MAX_ARCHIVE) as raw, zipfile.ZipFile(raw) as archive:
         entries = archive.infolist()
         if len(entries) > MAX_ENTRIES:
             raise _refused(path, f"more than {MAX_ENTRIES} entries")
+        _expect_size(sum(entry.file_size for entry in entries), path)  # no more than that is read of one
         for entry in entries:
-            parts = _parts(entry, path)
+            target = folder.joinpath(*_parts(entry, path))
             if entry.is_dir():
                 continue
             if entry.flag_bits & 1:
                 raise _refused(path, "it is encrypted; unpack it and give the folder")
-            target = folder.joinpath(*parts)
             with archive.open(entry) as stream:
                 suffix, head = target.suffix.casefold(), stream.read(HEAD_BYTES)
                 if suffix not in _LOGS and _is_binary(head):
                     report.no_log[suffix] += 1
                     continue
                 target.parent.mkdir(parents=True, exist_ok=True)
-                left -= _copy(stream, target, left, path, head)
+                with target.open("wb") as out:
+                    out.write(head)
+                    shutil.copyfileobj(stream, out)
 
 
 def _parts(entry: zipfile.ZipInfo, path: Path) -> tuple[str, ...]:
@@ -227,17 +228,9 @@ def _parts(entry: zipfile.ZipInfo, path: Path) -> tuple[str, ...]:
     return name.parts
 
 
-def _copy(stream: IO[bytes] | gzip.GzipFile, target: Path, limit: int, path: Path, head: bytes = b"") -> int:
-    """Write what was read of a stream and what it still gives; returns the bytes."""
-    size, chunk = 0, head or stream.read(HEAD_BYTES)
-    with target.open("wb") as out:
-        while chunk:
-            size += len(chunk)
-            if size > limit:
-                raise _refused(path, f"unpacks to more than {MAX_UNPACKED >> 20} MB; unpack it and give the folder")
-            out.write(chunk)
-            chunk = stream.read(1 << 20)
-    return size
+def _expect_size(size: int, path: Path) -> None:
+    if size > MAX_UNPACKED:
+        raise _refused(path, f"unpacks to more than {MAX_UNPACKED >> 20} MB; unpack it and give the folder")
 
 
 def _refused(path: Path, why: str) -> DataError:

@@ -19,33 +19,14 @@ from typing import Any, Literal, get_args
 
 from typing_extensions import TypedDict
 
+from ufo_experience import schema
 from ufo_experience.errors import DataError, UsageError, nearest
 from ufo_experience.ids import content_hash, new_id
-from ufo_experience.schema import (
-    LONGEST_RUN,
-    MAX_STEPS,
-    Judge,
-    Outcome,
-    Step,
-    Trajectory,
-    expect,
-    expect_if_given,
-    validate,
-)
+from ufo_experience.schema import Judge, Outcome, Step, Trajectory, expect, expect_if_given, validate
 from ufo_experience.store.strict_json import parse
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.rows import (
-    APPLICATION,
-    SESSION,
-    STEP_KEYS,
-    STEPS,
-    TASK,
-    add_row,
-    is_step,
-    kind_key,
-    stated_ending,
-)
-from ufo_experience.traces.values import Row, as_list
+from ufo_experience.traces.rows import STEP_KEYS, add_row, is_step, kind_key, stated_ending
+from ufo_experience.traces.values import NAMES, Row, as_list
 
 FORMAT = "api"
 A_STEP = '{"action": "click", "control": "Send", "control_type": "Button", "parameters": {}, "observation": "…"}'
@@ -125,8 +106,8 @@ def run_of(
     draft = Draft(Path(FORMAT), format=FORMAT, session=session, request=task)
     draft.application(application)
     unknown: dict[str, None] = {}
-    draft.left_out = max(0, len(given_steps := _sequence(steps)) - LONGEST_RUN)
-    for place, given in enumerate(given_steps[:LONGEST_RUN]):
+    draft.left_out = max(0, len(given_steps := _sequence(steps)) - schema.LONGEST_RUN)
+    for place, given in enumerate(given_steps[: schema.LONGEST_RUN]):
         row = given.model_dump(mode="json", exclude_defaults=True) if isinstance(given, Step) else given
         if not isinstance(row, Mapping) or not is_step(Row(row)):
             raise _wrong(f"names no action; a step looks like {A_STEP}", f"steps.{place}")
@@ -145,14 +126,14 @@ def runs_in(value: Any) -> Iterator[Run]:
         if isinstance(one, (str, Path)):
             raise _wrong(f"a list of runs holds {one!r:.60}; logs are named by themselves: ingest(*paths)")
         record = Row(one) if isinstance(one, Mapping) else Row()
-        if not record.has(*TASK) or not record.has(*STEPS):
+        if not record.has(*NAMES["task"]) or not record.has(*NAMES["steps"]):
             keys = ", ".join(map(str, record)) if isinstance(one, Mapping) else type(one).__name__
             raise _wrong(f"no run with a task and steps, but: {keys[:200]}; a run looks like {A_RUN}")
-        task, steps = record.first(*TASK), record.first(*STEPS)
+        task, steps = record.first(*NAMES["task"]), record.first(*NAMES["steps"])
         if not isinstance(task, str):
             raise _wrong("not text", "task")
-        session = record.name(*SESSION) or f"{FORMAT}#{place}-{content_hash(record)[:8]}"
-        application = record.name(*APPLICATION) or None
+        session = record.name(*NAMES["session"]) or f"{FORMAT}#{place}-{content_hash(record)[:8]}"
+        application = record.name(*NAMES["application"]) or None
         yield run_of(task, steps, session=session, application=application, **stated_ending(record))
 
 
@@ -179,7 +160,7 @@ def json_values(data: str | bytes, *, file: str) -> Iterator[Any]:
 def _sequence(steps: Any) -> Sequence[Any]:
     if isinstance(steps, (str, bytes, Mapping)) or not isinstance(steps, Iterable):
         raise _wrong(f"is a list of steps such as {A_STEP}, not {type(steps).__name__}", "steps")
-    return steps if isinstance(steps, Sequence) else list(islice(steps, MAX_STEPS))
+    return steps if isinstance(steps, Sequence) else list(islice(steps, schema.MAX_STEPS))
 
 
 def _wrong(reason: str, field: str | None = None) -> DataError:

@@ -17,7 +17,7 @@ from ufo_experience.store.files import open_regular
 from ufo_experience.store.strict_json import Mended, read
 from ufo_experience.traces.values import Row
 
-MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 20, 1 << 26, 1 << 28  # bytes; of a line without its images
+MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 23, 1 << 26, 1 << 28  # bytes; of a line without its images
 HEAD = 1 << 16  # bytes of a text by which its format is told
 FIRST_LINES = 5
 
@@ -54,7 +54,7 @@ def read_text(path: Path, max_bytes: int = MAX_FILE) -> str:
 _RawLine = tuple[int, bytes | None, bool]
 
 
-def _raw_lines(path: Path, limit: int = MAX_LINE, max_file: int = MAX_FILE) -> Iterator[_RawLine]:
+def _raw_lines(path: Path, max_file: int = MAX_FILE) -> Iterator[_RawLine]:
     """The lines of a file, ended by LF only."""
     with open_utf8(path, max_file) as stream:
         number = 0
@@ -63,12 +63,12 @@ def _raw_lines(path: Path, limit: int = MAX_LINE, max_file: int = MAX_FILE) -> I
             while len(data) == MAX_DOCUMENT and not data.endswith(b"\n"):
                 data = stream.readline(MAX_DOCUMENT)
             kept = whole.removesuffix(b"\n")
-            if limit < len(kept) < MAX_DOCUMENT:
+            if MAX_LINE < len(kept) < MAX_DOCUMENT:
                 kept = _IMAGE.sub(b"", kept)
-            yield number, kept if len(kept) <= limit else None, data.endswith(b"\n")
+            yield number, kept if len(kept) <= MAX_LINE else None, data.endswith(b"\n")
 
 
-def _join_printed(lines: Iterator[_RawLine], limit: int) -> Iterator[_RawLine]:
+def _join_printed(lines: Iterator[_RawLine]) -> Iterator[_RawLine]:
     """Join the lines of objects that were printed with indentation; lines of other files pass unchanged."""
     for line in lines:
         if (line[1] or b"").rstrip() != b"{":
@@ -77,8 +77,8 @@ def _join_printed(lines: Iterator[_RawLine], limit: int) -> Iterator[_RawLine]:
         parts, size, last = [b"{"], 1, b""
         for _, data, _ in lines:
             last = (data or b"").rstrip()
-            size += limit if data is None else len(data) + 1
-            parts = [*parts, last] if size <= limit else []
+            size += MAX_LINE if data is None else len(data) + 1
+            parts = [*parts, last] if size <= MAX_LINE else []
             if last == b"}":
                 break
         yield line[0], b"\n".join(parts) if parts else None, last == b"}"
@@ -104,7 +104,6 @@ class JsonLines:
     """
 
     path: Path
-    max_line: int = MAX_LINE
     max_file: int = MAX_FILE
     several_lines: bool = False
     problems: list[Problem] = field(default_factory=list)
@@ -112,8 +111,8 @@ class JsonLines:
     torn: bool = False
 
     def __iter__(self) -> Iterator[tuple[int, Row]]:
-        lines = _raw_lines(self.path, self.max_line, self.max_file)
-        for number, data, ended in _join_printed(lines, self.max_line) if self.several_lines else lines:
+        lines = _raw_lines(self.path, self.max_file)
+        for number, data, ended in _join_printed(lines) if self.several_lines else lines:
             notes: Mended = {}
             try:
                 found = None if data is not None and not data.strip() else self._object(data, notes)
@@ -129,7 +128,7 @@ class JsonLines:
 
     def _object(self, line: bytes | None, notes: Mended) -> Row:
         if line is None:
-            raise DataError(f"longer than {self.max_line} bytes", code="E_LONG_LINE")
+            raise DataError(f"longer than {MAX_LINE} bytes", code="E_LONG_LINE")
         if not (data := line.strip(_PADDING)):
             raise DataError("only NUL bytes", code="E_NUL")
         value = parse_json(data, notes)

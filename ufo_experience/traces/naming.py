@@ -50,10 +50,7 @@ _VERB = re.compile(
     rf"(?i:(?<!\w)(?:{_any(_WORDS['verbs']['en'] + '|' + _WORDS['verbs']['de'])})(?!\w))|{_any(_WORDS['verbs']['zh'])}"
 )
 _CELL = r"\$?[A-Z]{1,3}\$?\d{1,6}(?: ?[:：到至] ?\$?[A-Z]{1,3}\$?\d{1,6})?"
-_FILLERS = (
-    "on|onto|at|in|the|a|an|its|labelled|labeled|called|named|titled|again|now|auf|den|die|das|dem|cell|cells|zelle"
-)
-_FILLER = rf"\A\s*(?:(?i:{_FILLERS})(?!\w)\s*)*"
+_FILLER = rf"\A\s*(?:(?i:{_WORDS['fillers']})(?!\w)\s*)*"
 _ZH = rf"[^\W{_WORDS['joints']}A-Za-z0-9_]"  # a letter that may stand in a name
 # In this order: what is quoted, a cell; right behind a verb a file or words with their role, in German behind it; in
 # Chinese what stands before a role, what has capitals, and roles that are names.
@@ -80,7 +77,7 @@ _IS_CHINESE = re.compile(r"[\u3400-\u9fff]")
 _OF = re.compile(r"[^，。,;]{0,8}的[^，。,;]{0,3}")  # between the name of a place and that of what is in it
 _CELLS = re.compile(rf"(?<![A-Za-z0-9.])({_CELL})(?![A-Za-z0-9]|\.\w)")
 _KEYS = frozenset(_WORDS["keys"].split())
-_VAGUE = frozenset([*_WORDS["vague"].split(), *_FILLERS.split("|")])
+_VAGUE = frozenset([*_WORDS["vague"].split(), *_WORDS["fillers"].split("|")])
 
 
 def english_role(role: str) -> str:

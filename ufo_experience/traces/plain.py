@@ -13,96 +13,78 @@ document. A plan is what is to be replayed, not what happened: its steps say "no
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ufo_experience.errors import DataError
-from ufo_experience.schema import NOT_EXECUTED, Problem
+from ufo_experience.schema import NOT_EXECUTED
 from ufo_experience.traces import rows
 from ufo_experience.traces.calls import TARGETS
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.files import Found, ReadReport
+from ufo_experience.traces.files import HINTS, Found, ReadReport
 from ufo_experience.traces.lines import load_document, problem, records_of
-from ufo_experience.traces.values import Row, as_dict, as_dicts, as_lines, as_name
-
-Numbered = tuple[int | None, Row]  # a row with its line
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_lines, as_name
 
 UNKNOWN = "not a trace of a known format"
 _SHOWN = 40
 _EXAMPLE = '{"task": "…", "application": "…", "steps": [{"action": "click", "control": "Save", "parameters": {}}]}'
-_LIKELY = {  # a field of ours → parts of names under which unknown files may have it
-    "task": "task goal instruction intent objective query prompt title question request".split(),
-    "action": "action op event command verb tool function type kind".split(),
-    "control": "control target element selector widget node label button name".split(),
-}
-_HINTS = {
-    ".har": "a HAR file holds network requests, not what a person did; record with Chrome's Recorder instead",
-    ".pkl": "a pickle can run code and is never opened; export it as JSON",
-    ".parquet": "convert it to JSON lines first, one row a line",
-    ".csv": "convert it to JSON lines first, one step a line",
-    ".mht": "a saved web page, and no recording of Steps Recorder",
-    ".xml": "convert it to JSON in the plain format",
-    ".tar": "unpack it and give the folder",
-    ".7z": "unpack it and give the folder",
-}
-_SUMMARY = (
-    "AgentLab's summary of a run; its steps are in pickles, which can run code and are never opened: "
-    'export them as JSON, {"goal": …, "steps": [{"action": …, "axtree": …}], "summary_info": …}'
-)
-_CLOUD_FLOW = (
-    "the definition of a cloud flow of Power Automate: calls of connectors, nothing done on a screen; of a desktop "
-    "flow copy the actions out of the designer and save them as .robin"
-)
 
 
 class GenericReader(rows.RowsReader):
     """Sessions of steps under common names."""
 
     name = "generic"
+    tasks = rows.TASK
     wanted = "session with a task and steps"
 
     def is_row(self, row: Row) -> bool:
         return _is_session(row) or (rows.is_step(row) and row.has(*rows.SESSION))
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
-        for _, group in groupby(records_of(path, report.problems), key=_session_of):
-            found = []
+        """Each object with steps, and each row of steps of one session."""
+        for _, group in groupby(records_of(path, report.problems), key=lambda found: _session_of(found[1])):
+            steps = []
             for line, row in group:
-                if _is_session(row) or rows.is_step(row):
-                    found.append((line, row))
+                if _is_session(row):
+                    yield _whole(row, line)
+                elif rows.is_step(row):
+                    steps.append((line, row))
                 elif lack := rows.lack_of(row):
                     report.failed.append((f"{path}:{line}" if line else str(path), lack))
                 else:
                     told = f"neither a session nor a step; keys: {', '.join(sorted(row)[:20])[:200]}"
                     report.problems.append(problem(path, "E_UNKNOWN_LINE", told, line))
-            if found:
-                yield Row(rows=found)
+            if steps:
+                alone = dict.fromkeys(("cost", "tokens", "latency_ms"))  # what the first row says of itself
+                yield Row(head=steps[0][1], last=steps[-1][1], steps=steps, ending=alone)
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        head, last = row["rows"][0][1], row["rows"][-1][1]
-        draft.request, draft.subtask = head.first(*rows.TASK), head.get("subtask")
+        head, last, problems = row["head"], row["last"], []
+        first = next((as_dict(one) for _, one in row["steps"] if rows.is_item(one)), Row())
+        draft.request, draft.subtask = head.first(*self.tasks) or first.first(*self.tasks), head.get("subtask")
         draft.name, draft.starts_with = head.name(*rows.SESSION) or draft.name, head
-        whole = _is_session(head)
-        steps = [(row["rows"][0][0], one) for one in head.listed(*rows.STEPS)] if whole else row["rows"]
-        problems = _add_steps(draft, steps, head.first(*rows.APPLICATION), rows.is_item)
-        outcome = rows.stated_outcome(last if last.has(*rows.SUCCESS, "reward") else head)
-        alone = {} if whole else dict.fromkeys(("cost", "tokens", "latency_ms"))
-        return {**rows.stated_ending(head), **outcome, **alone, "problems": problems}
+        for place, (line, one) in enumerate(row["steps"], start=1):
+            if rows.is_item(one):
+                rows.add_row(draft, one, line=line, application=head.first(*rows.APPLICATION))
+            else:
+                problems.append(problem(draft.path, "E_STEP", f"step {place} names no action", line))
+        ending = rows.stated_ending(head)
+        ending["agent"] = head.get("agent") or first.get("agent") or self.agent or None
+        ending["started_at"] = ending["started_at"] or first.first(*NAMES["time"])
+        outcome = rows.stated_outcome(last if last.has(*NAMES["success"], "reward") else head)
+        return {**ending, **outcome, **row["ending"], "problems": problems}
 
 
-def _add_steps(
-    draft: Draft, steps: Iterable[tuple[int | None, Any]], application: Any, is_one: Callable[[Any], bool]
-) -> list[Problem]:
-    """Add the rows that are steps; returns the problems of the others."""
-    problems = []
-    for place, (line, one) in enumerate(steps, start=1):
-        if is_one(one):
-            rows.add_row(draft, one, line=line, application=application)
-        else:
-            problems.append(problem(draft.path, "E_STEP", f"step {place} names no action", line))
-    return problems
+def _whole(row: Row, line: int | None = None) -> Row:
+    """A run that is one object."""
+    return Row(head=row, last=row, steps=[(line, one) for one in row.listed(*rows.STEPS)], ending={})
+
+
+def _session_of(row: Row) -> str:
+    """Lines belong together while this stays the same."""
+    return row.name(*rows.SESSION) or row.name(*rows.TASK)
 
 
 def _is_session(value: Row) -> bool:
@@ -113,34 +95,11 @@ def _is_session(value: Row) -> bool:
     )
 
 
-def _session_of(row: Numbered) -> tuple[str, str]:
-    """Lines belong together while their session stays the same; an object with its own steps stands alone."""
-    line, record = row
-    if _is_session(record):
-        return "object", f"{line} {id(record)}"
-    return "row", record.name(*rows.SESSION) or record.name(*rows.TASK)
-
-
-class _Document(rows.RowsReader):
-    """A file that holds one run; a bare list is its steps."""
-
-    def recognises(self, found: Found) -> bool:
-        return any(self.is_row(_record(value)) for value in found.values[:1])
-
-    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
-        if self.is_row(row := _record(load_document(path, report.problems))):
-            yield row
-
-
-def _record(value: Any) -> Row:
-    return Row(steps=value) if isinstance(value, list) else as_dict(value)
-
-
-class ExecutionTraceReader(_Document):
-    """One execution trace or one `TaskExperience`."""
+class ExecutionTraceReader(GenericReader):
+    """A file that is one execution trace or one `TaskExperience`; a bare list is its steps."""
 
     name = "execution-trace"
-    tasks = ("task", "task_description", "request", "goal")
+    tasks: ClassVar[tuple[str, ...]] = ("task", "task_description", "request", "goal")
     untold = "a bare list of steps"
 
     def is_row(self, row: Row) -> bool:
@@ -148,25 +107,24 @@ class ExecutionTraceReader(_Document):
         bare = row.keys() == {"steps"} and any(isinstance(one, dict) and "action_type" in one for one in steps)
         return bare or "execution_trace" in row or ("task_description" in row and "steps" in row)
 
-    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        steps = row.listed("execution_trace", "steps")
-        unread = _add_steps(draft, [(None, one) for one in steps], row.get("application"), rows.is_step)
-        first = next(filter(rows.is_step, as_dicts(steps)), Row())
-        draft.request = draft.request or first.name(*self.tasks)
-        ending = rows.stated_ending(row)
-        return {
-            **ending,
-            "agent": first.get("agent"),
-            "started_at": row.get("start_time") or ending["started_at"] or first.get("timestamp"),
-            "problems": unread,
-        }
+    def recognises(self, found: Found) -> bool:
+        return any(self.is_row(_record(value)) for value in found.values[:1])
+
+    def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
+        if self.is_row(row := _record(load_document(path, report.problems))):
+            yield _whole(row)
 
 
-class SavedSessionReader(_Document):
+def _record(value: Any) -> Row:
+    return Row(steps=value) if isinstance(value, list) else as_dict(value)
+
+
+class SavedSessionReader(ExecutionTraceReader):
     """One session as UFO saves it, or one plan for its follower."""
 
     name = "ufo-session"
     tasks = ("request", "task")
+    untold = ""
     agent = "UFO"
 
     def is_row(self, row: Row) -> bool:
@@ -174,27 +132,28 @@ class SavedSessionReader(_Document):
         of_ufo = {*done, *planned} & {"agent", "round"}  # which agent acted, in which round; others are plain steps
         steps = row.listed("steps")
         in_words = bool(steps) and all(isinstance(step, str) for step in steps)
-        known = of_ufo or in_words or (planned and not row.has(*rows.SUCCESS, "reward"))
+        known = of_ufo or in_words or (planned and not row.has(*NAMES["success"], "reward"))
         return row.has("task", "request") and bool(known)
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        executed = isinstance(row.get("trajectory"), list)
-        application = row.name("application", "object") or None
-        for item in as_dicts(row.get("trajectory" if executed else "actions")):
-            parameters, told = item.row("parameters"), {} if executed else {"result": NOT_EXECUTED}
+        head, row["steps"] = row["head"], []
+        executed, application = isinstance(head.get("trajectory"), list), head.name("application", "object")
+        for item in filter(None, head.rows("trajectory" if executed else "actions")):
+            parameters = item.row("parameters")
             selected = parameters.name("app_name", "application", "application_name")
             application = item.name("application") or selected or application
+            told = {"application": application or None} | ({} if executed else {"result": NOT_EXECUTED})
             if selected and len(parameters) == 1 and not item.has(*TARGETS):  # the application is what is acted on
                 told["control_text"] = selected
-            if item:
-                rows.add_row(draft, Row(item | told), application=application)
-        score = row.amount("evaluation_score")
-        outcome = rows.stated_outcome(row) | {"score": score} if executed else {}
-        if score is not None and outcome.get("success") is not None:  # a score means that an evaluator judged
-            outcome |= {"evaluated_by": "evaluator", "judge": "model"}
-        plan = as_lines([step for step in row.listed("steps") if isinstance(step, str)] or row.get("plan"))
-        ending = {"cost": row.get("cost"), "tokens": row.whole("tokens"), "started_at": row.get("timestamp")}
-        return {**outcome, **ending, "plan": plan}
+            row["steps"].append((None, item | told))
+        score = head.amount("evaluation_score")
+        if not executed:
+            row["ending"] = {"success": None, "evaluated_by": "none"}
+        elif score is not None and rows.stated_outcome(head)["success"] is not None:  # then an evaluator judged
+            row["ending"] = {"evaluated_by": "evaluator", "judge": "model", "score": score}
+        ending = super().fill(draft, row)
+        in_words = [step for step in head.listed("steps") if isinstance(step, str)]
+        return {**ending, "plan": as_lines(in_words) or ending["plan"]}
 
 
 def _first_action(value: Any) -> Row:
@@ -204,7 +163,7 @@ def _first_action(value: Any) -> Row:
 
 def unknown_message(found: Found) -> str:
     """Why a file is not read, and the plain format with an example in its own words."""
-    if hint := _HINTS.get(found.suffix):
+    if hint := HINTS.get(found.suffix):
         return f"{UNKNOWN}: {hint}"
     record = next(iter(found.rows), Row())
     if not record:
@@ -215,9 +174,9 @@ def unknown_message(found: Found) -> str:
             damage = f": {error.reason}"
         return f"{UNKNOWN}{damage}; the plain format is {_EXAMPLE}"
     if record.row("properties").row("definition").get("actions"):
-        return f"{UNKNOWN}: {_CLOUD_FLOW}"
+        return f"{UNKNOWN}: {HINTS['.cloud_flow']}"
     if record.keys() >= {"cum_reward", "n_steps"}:
-        return f"{UNKNOWN}: {_SUMMARY}"
+        return f"{UNKNOWN}: {HINTS['.summary']}"
     if lack := rows.lack_of(record):
         return f"{UNKNOWN}: {lack}"
     keys = ", ".join(list(map(str, record))[:12])[:200]
@@ -231,4 +190,5 @@ def unknown_message(found: Found) -> str:
 
 def _value(record: Row, field: str) -> str:
     texts = {str(key).casefold(): as_name(value) for key, value in record.items() if isinstance(value, str)}
-    return next((text[:_SHOWN] for part in _LIKELY[field] for key, text in texts.items() if part in key and text), "")
+    likely = (text for part in NAMES[f"likely_{field}"] for key, text in texts.items() if part in key and text)
+    return next(likely, "")[:_SHOWN]

@@ -20,15 +20,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError
 from ufo_experience.schema import Around
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.files import Found, ReadReport
-from ufo_experience.traces.lines import JsonLines, first_text, parse_json, read_text
-from ufo_experience.traces.recordings import title_of
+from ufo_experience.traces.files import ReadReport
+from ufo_experience.traces.lines import JsonLines, first_text, read_text
+from ufo_experience.traces.recordings import given_in, title_of
 from ufo_experience.traces.rows import MAX_TEXT_FILE, RowsReader
 from ufo_experience.traces.tree import Marks, marks_of_text
-from ufo_experience.traces.values import Row, as_dict, as_name
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_name
 
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"
 _START = re.compile(r"(?<![\w.])page\w*(?=\s*\.)")
@@ -44,10 +43,8 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _GIVEN = {
     "goto": "url", "fill": "text", "type": "text", "press_sequentially": "text", "press": "key",
     "select_option": "option", "set_input_files": "file", "set_checked": "checked",
-    **dict.fromkeys("click dblclick tap check uncheck hover drag_to drag_and_drop clear focus".split(), ""),
-    **dict.fromkeys("reload go_back go_forward".split(), ""),
+    **dict.fromkeys(NAMES["playwright_click"], ""),
 }  # fmt: skip
-_NAMED_BY = {"locator", *(f"get_by_{what}" for what in "label text placeholder alt_text title test_id".split())}
 _FRAMES = ("frame_locator", "content_frame")
 
 _INTERNAL = re.compile(
@@ -120,7 +117,7 @@ def _located(links: list[_Link]) -> dict[str, Any]:
     name, role, around, place = "", "", "", None
     for number, link in enumerate(links, start=1):
         by_role = link.name == "get_by_role"
-        if by_role or link.name in _NAMED_BY:
+        if by_role or link.name in NAMES["playwright_by"]:
             around, place = name or around or role, None
             role, name = (link.first, link.options.get("name", "")) if by_role else ("", link.first)
         elif link.name in _FRAMES:
@@ -170,8 +167,8 @@ class PlaywrightTraceReader(RowsReader):
     env = "web"
     untold = "the trace"
 
-    def recognises(self, found: Found) -> bool:
-        return found.first.get("type") == "context-options"
+    def is_row(self, row: Row) -> bool:
+        return row.get("type") == "context-options"
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         yield Row(rows=[row for _, row in JsonLines(path, problems=report.problems)])
@@ -195,14 +192,14 @@ def _traced(given: Row) -> dict[str, Any]:
     """Control and parameters of a traced call, by its selector `internal:role=button[name="Save"i]`."""
     selector = given.name("selector")
     found = list(_INTERNAL.finditer(selector))
-    parameters = {key: given[key] for key in ("url", "value", "text", "key", "options") if given.get(key) is not None}
+    parameters = given_in(given, "url", "value", "text", "key", "options")
     if not found and selector:
         parameters["selector"] = selector
     return {
         "control": found[-1]["name"] if found else "",
         "control_type": found[-1]["role"] if found else "",
         "within": found[-2]["name"] if len(found) > 1 else None,
-        "parameters": {"text" if key == "value" else key: value for key, value in parameters.items()},
+        "parameters": parameters,
     }
 
 
@@ -220,11 +217,11 @@ class PlaywrightMcpReader(RowsReader):
         draft.starts_with = {"calls": list(zip(parts[::2], parts[1::2], strict=True))}
         for name, body in draft.starts_with["calls"]:
             match = _ARGS.search(body)
-            arguments = _object(match["json"]) if match else Row()
+            arguments = as_dict(match["json"] if match else None)
             element = as_name(arguments.pop("element", ""))
             told = Row({found["kind"]: found["text"] for found in _ANSWER.finditer(body)})
             text = told.first("Error", "Result") or ""
-            answered = _object(text)
+            answered = as_dict(text)
             code = answered.name("code") or told.get("Code", "")
             control, role = names.get(arguments.name("ref", "target"), (element, ""))
             in_code = next((one for one in map(_located, _chains_in(code)) if one["control"]), {})
@@ -240,9 +237,3 @@ class PlaywrightMcpReader(RowsReader):
             page = first_text(beside) if beside and beside.is_file() and not beside.is_symlink() else body
             names = marks_of_text(answered.name("snapshot")) or marks_of_text(page) or names
         return {}
-
-
-def _object(text: str) -> Row:
-    with suppress(DataError):
-        return as_dict(parse_json(text.encode("utf-8", "replace"))) if text.startswith("{") else Row()
-    return Row()

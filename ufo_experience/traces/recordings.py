@@ -8,32 +8,26 @@ has in the clipboard and in files (Robin): every action on a control is a step, 
 from __future__ import annotations
 
 import email
-import html
+import io
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import ReadReport
 from ufo_experience.traces.lines import load_document, problem, read_bytes
 from ufo_experience.traces.rows import RowsReader
-from ufo_experience.traces.values import Row, as_dict, as_list, as_name
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_list, as_name
 
 _BY_ITSELF = re.compile(r"(?i)recording \d|untitled|unnamed|new recording|(?:test|example|recording) ?\d*$")
-_NO_ACTION = ("setViewport", "emulateNetworkConditions", "keyUp", "waitForElement", "waitForExpression", "customStep")
-_CHROME = {"click", "change", "navigate", "doubleClick", "hover", "keyDown", "scroll", "close", *_NO_ACTION}
 _CHROME_VERBS = {"change": "fill", "keyDown": "press"}
-_CHROME_GIVEN = {"url": "url", "value": "text", "key": "key", "x": "x", "y": "y", "button": "button"}
 _ARIA = re.compile(r"(?P<name>.*?)(?:\[role=\"(?P<role>\w+)\"\])?", re.DOTALL)
 _PASSED_OVER = re.compile(r"(?:store|assert|verify|wait|echo|pause|setWindowSize|//|close|run|debugger)", re.IGNORECASE)
-_BY_WORDS = ("linkText", "partialLinkText", "label", "name", "id", "css", "xpath")
 _IN_XPATH = re.compile(r"(?:text\(\)|normalize-space\(\.?\)|\.)\s*[=,]\s*['\"](?P<text>[^'\"]{1,120})['\"]")
 
-_ACTION = re.compile(r"<EachAction\b(?P<attributes>[^>]*)>(?P<body>(?:[^<]|<(?!/?EachAction\b))*)</EachAction>")
-_PART = re.compile(r"<(?P<tag>Description|Action)>(?P<text>(?:[^<]|<(?!/?(?:Description|Action)>))*)</(?P=tag)>")
-_LEVEL = re.compile(r"<Level\b(?P<attributes>[^>]*)/>")
-_ATTRIBUTE = re.compile(r"(?<!\w)(?P<key>\w+)=\"(?P<value>[^\"]*)\"")
 _ON = re.compile(r' on "(?P<name>.{0,400}?)(?: \((?P<role>[^()"]{0,80})\))?"(?: in |\s|$)', re.DOTALL)
 _IN = re.compile(r' in "(?P<window>[^"]*)"')
 _KEYS = re.compile(r"\A(?:[^\[]|\[(?!\.\.\.))*\[\.\.\.(?P<keys>.*?)(?:\.\.\.)?\]\s*$", re.DOTALL)
@@ -51,11 +45,6 @@ _GIVEN = re.compile(
     r"(?<!\w)(?P<key>\w+):\s*(?:\$?'''(?P<long>.*?)'''|\$?'(?P<text>(?:[^'\\]|\\.)*)'|(?P<bare>[^\s']+))"
 )
 _QUOTED_NAME = re.compile(r"(?P<role>[\w ]+?) '(?P<name>.+)'")
-_TEXTS = ("TextToType", "TextToSend", "Text", "Value", "OptionText", "Option", "ItemText", "MenuPath")
-_VERBS = tuple(
-    "Click PressButton PopulateTextField SetText SendKeys SelectMenuItem SetDropDown Drag SetCheckbox SetRadio "
-    "SelectTab SelectRadio ExpandCollapse Launch GoTo FocusTextField".split()
-)
 _READ_ONLY = ("Get", "Extract", "If", "Wait", "TakeScreenshot", "Hover")
 
 
@@ -63,6 +52,11 @@ def title_of(value: Any) -> str | None:
     """A title that says something; what a recorder puts there by itself does not."""
     title = as_name(value)
     return None if _BY_ITSELF.match(title) else title or None
+
+
+def given_in(step: Row, *keys: str) -> dict[str, Any]:
+    """What a step is given; the value of a field is called its text."""
+    return {"text" if key == "value" else key: step[key] for key in keys if step.get(key) is not None}
 
 
 class ChromeRecorderReader(RowsReader):
@@ -75,14 +69,18 @@ class ChromeRecorderReader(RowsReader):
 
     def is_row(self, row: Row) -> bool:
         steps = row.rows("steps")
-        located = any(step.get("selectors") or step.get("type") in _NO_ACTION for step in steps)
-        return "title" in row and located and {step.name("type") for step in steps} <= _CHROME
+        located = any(step.get("selectors") or step.get("type") in NAMES["chrome_no_action"] for step in steps)
+        return (
+            "title" in row
+            and located
+            and {step.name("type") for step in steps} <= {*NAMES["chrome_no_action"], *NAMES["chrome_action"]}
+        )
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         draft.request = title_of(row.get("title"))
         for step in row.rows("steps"):
             kind = step.name("type")
-            if kind in _NO_ACTION:
+            if kind in NAMES["chrome_no_action"]:
                 continue
             ways = [[as_name(part) for part in as_list(one)] for one in step.listed("selectors")]
             name, role = _of_selectors([way[-1] for way in ways if way])
@@ -90,7 +88,7 @@ class ChromeRecorderReader(RowsReader):
             draft.step(
                 _CHROME_VERBS.get(kind, kind), control=name, control_type=role, within=around or None,
                 application=draft.on_site(step.get("url")),
-                parameters={ours: step[key] for key, ours in _CHROME_GIVEN.items() if step.get(key) is not None},
+                parameters=given_in(step, "url", "value", "key", "x", "y", "button"),
             )  # fmt: skip
         return {}
 
@@ -123,8 +121,8 @@ class SeleniumIdeReader(RowsReader):
             else:
                 ways = [target, *(as_name(as_list(one)[0]) for one in command.listed("targets") if as_list(one))]
                 said = next((match["text"] for way in ways if (match := _IN_XPATH.search(way))), "")
-                named = (way.partition("=")[2] for kind in _BY_WORDS for way in ways if way.startswith(f"{kind}="))
-                step["control"] = said or next(named, target)
+                by = {kind: rest for kind, _, rest in (way.partition("=") for way in reversed(ways))}
+                step["control"] = said or next((by[kind] for kind in NAMES["selenium_way"] if kind in by), target)
             draft.step(name, **step, observation=command.get("comment"), application=site)
         return {}
 
@@ -154,28 +152,33 @@ class StepsRecorderReader(RowsReader):
         yield Row(page=page.decode("utf-8", "replace"))
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        for found in _ACTION.finditer(row["page"]):
-            parts = {part["tag"]: html.unescape(part["text"]).strip() for part in _PART.finditer(found["body"])}
-            description, action = parts.get("Description", ""), parts.get("Action", "").casefold()
+        elements = _elements_of(row["page"][row["page"].find("<UserActionData>") :])
+        for found in (one for one in elements if one.tag == "EachAction"):
+            description, action = (found.findtext(tag, "").strip() for tag in ("Description", "Action"))
+            action = action.casefold()
             window, keys, on = _IN.search(description), _KEYS.search(description), _ON.search(description)
             pressed = keys["keys"].replace("...", " ").split() if keys and action == "keyboard input" else []
-            level = _LEVEL.search(found["body"])  # the innermost element that has a name
-            inner = _attributes(level["attributes"]) if level else Row()
+            inner = next(found.iter("Level"), found)  # the innermost element that has a name
             draft.step(
                 _RECORDED.get(action, "click" if "click" in action else action),
                 control=on["name"] if on else inner.get("Name"),
                 control_type=on["role"] if on else inner.get("LocalizedControlType"),
                 within=window["window"] if window else None, parameters={"keys": pressed} if pressed else {},
-                observation=description,
-                application=_attributes(found["attributes"]).first("FileName", "FileDescription"),
+                observation=description, application=found.get("FileName") or found.get("FileDescription"),
             )  # fmt: skip
         blank = sum(step.action_type == "type" for step in draft.steps)
         message = f"what was typed in {blank} steps is not in it: Steps Recorder keeps no text"
-        return {"problems": [problem(draft.path, "E_TYPED_TEXT", message)] if blank else []}
+        whole = any(one.tag == "UserActionData" for one in elements)
+        return {"complete": whole, "problems": [problem(draft.path, "E_TYPED_TEXT", message)] if blank else []}
 
 
-def _attributes(text: str) -> Row:
-    return Row({found["key"]: html.unescape(found["value"]) for found in _ATTRIBUTE.finditer(text)})
+def _elements_of(text: str) -> list[ElementTree.Element]:
+    """The elements of an XML text, as far as it is one."""
+    found: list[ElementTree.Element] = []
+    with suppress(ElementTree.ParseError):
+        for _, element in ElementTree.iterparse(io.StringIO(text)):
+            found.append(element)
+    return found
 
 
 class PowerAutomateReader(RowsReader):
@@ -204,12 +207,14 @@ def _add_call(draft: Draft, match: re.Match[str], line: int) -> None:
     )
     address = given.first("Url", "TabUrl")
     site = draft.on_site(address)
-    if call.startswith(_READ_ONLY) or (not call.startswith(_VERBS) and match["room"] != "MouseAndKeyboard"):
+    if call.startswith(_READ_ONLY) or (
+        not call.startswith(NAMES["robin_verb"]) and match["room"] != "MouseAndKeyboard"
+    ):
         return
     mask = _MASK.search(match["rest"])  # `appmask['Window'][…]`, whose last part is such as `Button 'Save'`
     parts = [part.replace("\\'", "'") for part in _MASKED.findall(mask["parts"])] if mask else [""]
     (name, role), window = _quoted(parts[-1]), _quoted(parts[0])[0] if len(parts) > 1 else None
-    goes, text = bool(address) and not name, given.name(*_TEXTS)
+    goes, text = bool(address) and not name, given.name(*NAMES["robin_text"])
     draft.step(
         "navigate" if goes else call, control=name, control_type=role, within=window, line=line,
         parameters={"url": address} if goes else {"text": text.replace("\\'", "'")} if text else {},

@@ -1,7 +1,7 @@
 """What most formats share: a file of objects, one run each, in which the same things stand under other keys.
 
-A format is a class with tables of keys (`RowsReader`) that says how a row becomes steps. A step in one of the usual
-shapes, under the names people commonly give its parts, is read by `steps_of_row`, whatever format it is from.
+A format is a class (`RowsReader`) that says how a row becomes steps. A step in one of the usual shapes, under the names
+people commonly give its parts (`names.txt`), is read by `steps_of_row`, whatever format it is from.
 """
 
 from __future__ import annotations
@@ -22,32 +22,12 @@ from ufo_experience.traces.draft import NO_TASK, Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import problem, read_text, records_of
 from ufo_experience.traces.tree import Marks, NameAt, marks_in, named_at, names_of_calls
-from ufo_experience.traces.values import Row, as_dict, as_list, as_name, is_number
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_list, as_name, is_number
 
-TASK = (
-    "task", "request", "goal", "instruction", "task_description", "query", "intent", "confirmed_task", "objective",
-    "prompt", "user_request", "title",
-)  # fmt: skip
-STEPS = ("steps", "execution_trace", "trajectory", "actions", "traj", "history")
-APPLICATION = ("application", "app", "application_name", "process_name", "app_name", "website", "domain")
-SESSION = ("session", "session_id", "run", "run_id", "episode_id", "episode", "trajectory_id", "task_id")
-
-_LOOSE_ACTION = ("type", "action_content", "name")  # an action only for an item of a list of steps
-_LOOSE_KIND = ("role", "kind", "type")  # the kind of a control where the value is one
-_BESIDE = tuple("x y coordinate coordinates text value keys key url selector direction index ref app_name".split())
-_OBSERVATION = ("observation", "thought", "thinking", "reasoning", "state", "step_instruction", "description")
-_TIME = ("timestamp", "time", "created_at", "action_timestamp")
-_OTHER_KEYS = (
-    "control_type", "within", "controls", "result", "error", "success", "agent", "cost", "is_password", "step",
-    "step_number", "number", "source", "evaluated_by",
-)  # fmt: skip
-STEP_KEYS = {  # all that `steps_of_row` reads
-    *ACTION, *_LOOSE_ACTION, *TARGETS, *ARGUMENTS, *_BESIDE, *_OBSERVATION, *_TIME, *APPLICATION, *SESSION, *TASK,
-    *_OTHER_KEYS,
-}  # fmt: skip
-_WORKED, _FAILED = "success succeeded yes true pass passed".split(), "failed failure error fail".split()
-OUTCOMES = {**dict.fromkeys(_WORKED, True), **dict.fromkeys(("failure", "failed", "no", "false", "fail"), False)}
-SUCCESS = ("success", "outcome", "is_successful", "successful", "is_success", "task_success", "passed")
+TASK, STEPS, APPLICATION, SESSION = (NAMES[thing] for thing in ("task", "steps", "application", "session"))
+_PARTS = "action loose_action control arguments beside observation time application session task of_step".split()
+STEP_KEYS = {name for part in _PARTS for name in NAMES[part]}  # all that `steps_of_row` reads
+OUTCOMES = dict.fromkeys(NAMES["worked"], True) | dict.fromkeys(NAMES["failed"], False)
 _JUDGES = ("evaluator", "user", "agent")
 ALMOST_ONE = 0.999  # a score of 1 that was computed
 MAX_TEXT_FILE = 1 << 24  # bytes
@@ -82,7 +62,9 @@ class RowsReader(ABC):
         return row.keys() >= {*self.needs}
 
     def recognises(self, found: Found) -> bool:
-        """True when a file among whose first rows, or in whose first text, stands what tells this format."""
+        """True for a folder of this format, and a file with what tells it among its first rows or in its first text."""
+        if found.format:
+            return found.format == self.name
         if self.sign is not None:
             return found.suffix in self.suffixes and self.sign.search(found.text) is not None
         return any(map(self.is_row, found.rows))
@@ -136,14 +118,14 @@ def is_step(one: Any) -> bool:
 
 def kind_key(row: Row) -> str:
     """Where a step says of what kind its control is; "" where it does not."""
-    loose = (key for key in _LOOSE_KIND if row.has(*ACTION) and is_known_role(row.name(key)))
+    loose = (key for key in NAMES["loose_kind"] if row.has(*ACTION) and is_known_role(row.name(key)))
     return row.key("control_type") or next(loose, "")
 
 
 def is_item(one: Any) -> bool:
     """True for an item of a list of steps that names an action, also as JSON text or under a loose name."""
     row = as_dict(one)
-    return is_step(row) or row.has(*_LOOSE_ACTION) if row else bool(calls_in(one))
+    return is_step(row) or row.has(*NAMES["loose_action"]) if row else bool(calls_in(one))
 
 
 def add_row(
@@ -166,7 +148,7 @@ def steps_of_row(
     """
     record = as_dict(row) or Row(action=row)
     calls = calls_of_row(record) if calls is None else calls
-    thought = record.first(*_OBSERVATION) if thought is None else thought
+    thought = record.first(*NAMES["observation"]) if thought is None else thought
     stated = record.first(*TARGETS)
     beside = as_dict(stated)
     within = beside.get("within") or record.get("within")
@@ -183,7 +165,7 @@ def steps_of_row(
             "error": _error(record),
             "agent": record.get("agent"),
             "application": record.first(*APPLICATION[:4]),
-            "timestamp": record.first(*_TIME),
+            "timestamp": record.first(*NAMES["time"]),
             "cost": record.get("cost"),
             "in_view": in_view(listed),
             "within": within,
@@ -203,7 +185,7 @@ def steps_of_calls(
         known = (marks or {}).get(call.ref, ("", ""))
         control, role = tools.take_target(call.arguments, call.name)
         yield {
-            "action_type": call.name,
+            "action_type": call.name.rpartition("__")[2] or call.name,  # `mcp__browser__click`
             "control": known[0] or control,
             "control_type": known[1] if known[0] else role,
             "parameters": call.arguments,
@@ -236,7 +218,7 @@ def _around(listed: Sequence[ListedControl], name: str, kind: str, within: str) 
 
 def calls_of_row(record: Row) -> list[Call]:
     """The actions of a row; arguments beside a bare name are its own."""
-    key = record.key(*ACTION, *_LOOSE_ACTION)
+    key = record.key(*ACTION, *NAMES["loose_action"])
     if key == "type" and tools.is_tool_call(record):
         return calls_in(record)
     calls = calls_in(record[key]) if key else []
@@ -244,7 +226,7 @@ def calls_of_row(record: Row) -> list[Call]:
         return calls
     if given := record.key(*(name for name in ARGUMENTS if name != key)):
         return [replace(calls[0], arguments=tools.arguments_of(record[given]))]
-    found = {name: record[name] for name in _BESIDE if name != key and record.has(name)}
+    found = {name: record[name] for name in NAMES["beside"] if name != key and record.has(name)}
     return [replace(calls[0], arguments=found)]
 
 
@@ -252,7 +234,7 @@ def _error(row: Row) -> str | None:
     if error := row.name("error"):
         return error
     result = row.get("result")
-    if row.get("success") is False or (isinstance(result, str) and result.strip().casefold() in _FAILED):
+    if row.get("success") is False or (isinstance(result, str) and result.strip().casefold() in NAMES["step_failed"]):
         return as_name(result) or "failed"
     return None
 
@@ -262,8 +244,8 @@ def stated_outcome(record: Row) -> dict[str, Any]:
 
     Who said so is "none" unless the file names an evaluator or a user; what only the agent says is unknown.
     """
-    stated = record.first(*SUCCESS)
-    success = stated if isinstance(stated, bool) else OUTCOMES.get(as_name(stated).casefold())
+    stated = record.first(*NAMES["success"])
+    success = OUTCOMES.get(as_name(stated).casefold())
     judge = record.name("evaluated_by").casefold()
     reward = record.get("reward")
     if stated is None and is_number(reward):
@@ -287,15 +269,16 @@ def stated_ending(record: Row) -> dict[str, Any]:
         "plan": record.lines("plan"),
         "agent": record.get("agent"),
         "env": record.get("env"),
-        "started_at": record.first("timestamp", "start_time", "started_at"),
+        "started_at": record.first(*NAMES["started"]),
     }
 
 
 def judged_by_program(reward: Any) -> dict[str, Any]:
     """What `Draft.finish` takes of the reward, or the verdict, of an environment; nothing where there is none."""
+    if reward is None:
+        return {}
     verdict, score = (reward, None) if isinstance(reward, bool) else (rewarded(reward), reward)
-    told = {"success": verdict, "evaluated_by": "evaluator", "judge": "program", "score": score}
-    return {} if reward is None else told
+    return {"success": verdict, "evaluated_by": "evaluator", "judge": "program", "score": score}
 
 
 def rewarded(reward: Any) -> bool | None:

@@ -12,13 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from ufo_experience.traces.calls import Call
+from ufo_experience.traces.calls import Call, named_control
 from ufo_experience.traces.naming import Named, cells_in, name_of_next
-from ufo_experience.traces.values import Row, as_dict, as_dicts, as_list, is_number
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_list, is_number
 
-_LISTS = ("ui_elements", "elements", "marks")
-_TREES = ("accessibility_tree", "a11y_tree", "linearized_accessibility_tree", *_LISTS)
-_MARKED = ("axtree", "axtree_pruned", "axtree_txt", "accessibility_tree", "observation", "obs", "snapshot")
 _TAG = re.compile(r"<(?P<tag>[\w:.-]+)(?P<attributes>(?:\s+[\w:.-]+=(?:\"[^\"]*\"|'[^']*'))+)")
 _ATTRIBUTE = re.compile(r"(?<![\w:.-])(?P<key>[\w:.-]+)=(?:\"(?P<one>[^\"]*)\"|'(?P<two>[^']*)')")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -28,16 +25,9 @@ _MARK = re.compile(
 _REF = re.compile(
     r"^[^\S\n]*- '?(?P<role>[a-z]+)(?: \"(?P<name>(?:[^\"\\]|\\.)*)\")?[^\n]*?\[ref=(?P<ref>\w+)\]", re.MULTILINE
 )
-_NAMES = (
-    "name", "text", "content_description", "content-desc", "contentDescription", "label", "hint_text", "tooltip",
-    "title", "resource_name", "resource-id", "resource_id", "description",
-)  # fmt: skip
-_ROLES = ("role", "class_name", "className", "class", "tag", "type", "control_type")
-_BOXES = ("bbox_pixels", "bbox", "bounds", "rect", "rectangle", "box", "boundsInScreen", "bounding_box")
 _CORNERS = (("left", "top", "right", "bottom"), ("x_min", "y_min", "x_max", "y_max"))
 _SIZED = ("x", "y", "width", "height")
-_PLACES = ("coordinate", "coordinates", "position", "point")
-_COLUMNS = ("tag", "name", "text", "position", "size")
+_COLUMNS = {"tag": "role", "name": "name", "text": "text", "position": "position", "size": "size"}
 _MOVES = re.compile("(?i)scroll|move")
 MAX_TREE = 2_000_000  # characters
 MAX_ELEMENTS = 5_000
@@ -51,7 +41,7 @@ Marks = dict[str, tuple[str, str]]  # name and role of elements by their marks
 def named_at(row: Row) -> NameAt | None:
     """What names the control at a place, from the tree in `row` or in its observation; None when there is none."""
     holders = (row, *(as_dict(row.get(key)) for key in ("observation", "obs", "state")))
-    trees = ([*elements_in(holder.get(key))] for holder in holders for key in _TREES)
+    trees = ([*elements_in(holder.get(key))] for holder in holders for key in NAMES["tree"])
     elements = next(filter(None, trees), None)
     if elements is None:
         return None
@@ -67,11 +57,11 @@ def named_at(row: Row) -> NameAt | None:
 def marks_in(row: Row) -> Marks:
     """The elements of a screen by the marks it gives them: in a text, or by their number in a list."""
     for holder in (row, row.row("state")):
-        texts = (text[:MAX_TREE] for key in _MARKED if isinstance(text := holder.get(key), str))
+        texts = (text[:MAX_TREE] for key in NAMES["marked"] if isinstance(text := holder.get(key), str))
         if found := next(filter(None, map(marks_of_text, texts)), None):
             return found
-        if listed := holder.rows(*_LISTS)[:MAX_ELEMENTS]:
-            return {str(place): name_and_role(one) for place, one in enumerate(listed)}
+        if listed := holder.rows(*NAMES["elements"])[:MAX_ELEMENTS]:
+            return {str(place): named_control(one, NAMES["element_name"]) for place, one in enumerate(listed)}
     return {}
 
 
@@ -86,8 +76,11 @@ def marks_of_text(text: str) -> Marks:
 def elements_in(tree: Any) -> Iterator[Element]:
     """The named elements of a tree that have a box, at most MAX_ELEMENTS."""
     if isinstance(tree, str):
-        return islice((_of_xml if "<" in tree[:200] else _of_table)(tree[:MAX_TREE]), MAX_ELEMENTS)
-    return islice(_of_objects(as_list(tree)), MAX_ELEMENTS)
+        nodes = (_nodes_of_xml if "<" in tree[:200] else _nodes_of_table)(tree[:MAX_TREE])
+    else:
+        nodes = _nodes_of_objects(as_list(tree))
+    found = ((_box(node), *named_control(node, NAMES["element_name"])) for node in nodes)
+    return islice(((box, name, role) for box, name, role in found if box and name), MAX_ELEMENTS)
 
 
 def names_of_calls(calls: Sequence[Call], words: str, at: NameAt | None) -> list[Named | None]:
@@ -119,72 +112,53 @@ def _of_drag(words: str, count: int) -> list[Named | None]:
 
 def place_of(call: Call) -> tuple[float, float] | None:
     given = Row(call.arguments)
-    pair: Any = [given.get("x"), given.get("y")] if given.get("x") is not None else given.first(*_PLACES)
+    pair: Any = [given.get("x"), given.get("y")] if given.get("x") is not None else given.first(*NAMES["place"])
     pair = [pair.get("x"), pair.get("y")] if isinstance(pair, dict) else pair
     if isinstance(pair, list) and len(pair) == 2 and all(map(is_number, pair)):
         return float(pair[0]), float(pair[1])
     return None
 
 
-def name_and_role(node: Row) -> tuple[str, str]:
-    """The first name an element has, and its role; of a class name such as `android.widget.Button` the last part."""
-    return node.name(*_NAMES), node.name(*_ROLES).rpartition(".")[2]
-
-
-def _of_xml(text: str) -> Iterator[Element]:
+def _nodes_of_xml(text: str) -> Iterator[Row]:
     """Elements of an XML tree, read tag by tag: a torn or very large tree is no danger."""
     for match in _TAG.finditer(text):
         attributes = _ATTRIBUTE.finditer(match["attributes"])
-        found = Row({one["key"].rpartition(":")[2]: one["one"] or one["two"] or "" for one in attributes})
-        box = _sized(found.get("screencoord", ""), found.get("size", "")) or _box(found.get("bounds"))
-        if box and (name := found.name(*_NAMES)):
-            yield box, name, match["tag"]
+        found = {one["key"].rpartition(":")[2]: one["one"] or one["two"] or "" for one in attributes}
+        yield Row(found | {"role": match["tag"]})
 
 
-def _of_table(text: str) -> Iterator[Element]:
+def _nodes_of_table(text: str) -> Iterator[Row]:
     lines = [line.split("\t") for line in text.splitlines() if "\t" in line]
-    head = [cell.strip().casefold() for cell in lines[0]] if lines else []
-    at = {key: place for key in _COLUMNS for place, cell in reversed([*enumerate(head)]) if cell.startswith(key)}
+    head = [cell.strip().casefold().partition(" ")[0] for cell in lines[0]] if lines else []
     for cells in lines[1:]:
-        cell = {key: cells[place] for key, place in at.items() if place < len(cells)}
-        box = _sized(cell.get("position", ""), cell.get("size", ""))
-        name = (cell.get("name") or cell.get("text") or "").strip().strip('"')
-        if box and name:
-            yield box, name, cell.get("tag", "")
+        cell = zip(head, cells, strict=False)
+        yield Row({_COLUMNS[key]: text.strip().strip('"') for key, text in cell if key in _COLUMNS})
 
 
-def _of_objects(nodes: list[Any]) -> Iterator[Element]:
+def _nodes_of_objects(nodes: list[Any]) -> Iterator[Row]:
     waiting = list(reversed(nodes))
     while waiting:
-        if not (node := as_dict(waiting.pop())):
-            continue
-        name, role = name_and_role(node)
-        box = _box(node.first(*_BOXES))
-        if name and box:
-            yield box, name, role
-        for key in ("children", "nodes", "windows", "tree"):
-            waiting += [child for child in as_dicts(node.get(key)) if child][::-1]
+        if node := as_dict(waiting.pop()):
+            yield node
+            for key in ("children", "nodes", "windows", "tree"):
+                waiting += reversed(node.rows(key))
 
 
-def _numbers(text: str, count: int) -> list[float]:
-    """The numbers of a text such as `[0,0][9,9]` when it has just so many."""
-    found = [float(one) for one in _NUMBER.findall(text[:200])]
-    return found if len(found) == count else []
+def _numbers(value: Any) -> list[float]:
+    """The numbers of a text such as `[0,0][9,9]`, or of a list."""
+    if isinstance(value, str):
+        return [float(one) for one in _NUMBER.findall(value[:200])]
+    return value if isinstance(value, list) and all(map(is_number, value)) else []
 
 
-def _sized(corner: str, size: str) -> Box | None:
-    first, second = _numbers(corner, 2), _numbers(size, 2)
-    return (first[0], first[1], first[0] + second[0], first[1] + second[1]) if first and second else None
-
-
-def _box(value: Any) -> Box | None:
-    """A box given as text with its corners, as a list, or as an object with corners or a size."""
-    if isinstance(value, dict):
-        sized: list[Any] = [value.get(key) for key in _SIZED]
-        if all(map(is_number, sized)):
-            return sized[0], sized[1], sized[0] + sized[2], sized[1] + sized[3]
-        value = next(([value[key] for key in keys] for keys in _CORNERS if value.keys() >= {*keys}), None)
-    value = _numbers(value, 4) if isinstance(value, str) else value
-    if isinstance(value, list) and len(value) == 4 and all(map(is_number, value)):
-        return value[0], value[1], value[2], value[3]
-    return None
+def _box(node: Row) -> Box | None:
+    """Where an element stands: its corner and size, or its corners, as texts, lists, or objects with either."""
+    given = as_dict(node.first(*NAMES["box"])) or node
+    if all(is_number(given.get(key)) for key in _SIZED):
+        given = Row(position=[given["x"], given["y"]], size=[given["width"], given["height"]])
+    corner, size = _numbers(given.first("screencoord", "position")), _numbers(given.get("size"))
+    if len(corner) == len(size) == 2:
+        return corner[0], corner[1], corner[0] + size[0], corner[1] + size[1]
+    corners = next(([given[key] for key in keys] for keys in _CORNERS if given.keys() >= {*keys}), None)
+    found = _numbers(corners or node.first(*NAMES["box"]))
+    return (found[0], found[1], found[2], found[3]) if len(found) == 4 else None

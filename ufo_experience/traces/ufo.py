@@ -18,7 +18,6 @@ structured. A dataflow task that was not executed is a plan: its steps say so, a
 from __future__ import annotations
 
 import re
-from bisect import bisect
 from collections.abc import Iterator
 from itertools import chain, groupby
 from pathlib import Path
@@ -33,7 +32,7 @@ from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import problem
 from ufo_experience.traces.rows import RowsReader
-from ufo_experience.traces.ufo_log import EVALUATION, HOSTS, RESPONSE, LogEntry, StepView, UfoLog, UfoSession
+from ufo_experience.traces.ufo_log import EVALUATION, HOSTS, RESPONSE, LogEntry, StepView, UfoSession
 from ufo_experience.traces.values import Row, as_dict, as_name
 
 _MARKS = re.compile(r"^[^\S\n]{1,64}example:", re.MULTILINE)
@@ -46,21 +45,22 @@ class UfoReader:
     name = "ufo"
 
     def recognises(self, found: Found) -> bool:
-        if found.path.is_dir():
-            return any((found.path / name).is_file() for name in ufo_log.LOGS)
-        return found.path.name == RESPONSE or any(map(ufo_log.release_of, found.values))
+        named = found.format == self.name or found.path.name == RESPONSE
+        return named or any(map(ufo_log.release_of, found.values))
 
     def read(self, path: Path, report: ReadReport) -> Iterator[Trajectory]:
-        log = ufo_log.read_log(path)
-        report.problems += log.problems
-        if not any(session.rounds() for session in log.sessions):
-            found = f"{len(log.problems)} of its lines cannot be read" if log.problems else "no record in it"
-            raise DataError(f"no step of UFO found: {found}", file=str(log.path), code="E_EMPTY")
-        for session in log.sessions:
-            yield from _told(log, session)
+        problems: list[Problem] = []
+        sessions = ufo_log.read_log(path, problems)
+        report.problems += problems
+        if not any(session.rounds() for session in sessions):
+            found = f"{len(problems)} of its lines cannot be read" if problems else "no record in it"
+            file = path / RESPONSE if path.is_dir() else path
+            raise DataError(f"no step of UFO found: {found}", file=str(file), code="E_EMPTY")
+        for session in sessions:
+            yield from _told(session)
 
 
-def _told(log: UfoLog, session: UfoSession) -> Iterator[Trajectory]:
+def _told(session: UfoSession) -> Iterator[Trajectory]:
     """The sub-tasks of each round, then the round; of a followed plan the whole only."""
     followed = _followed_task(session)
     rounds = [session.entries] if followed else session.rounds()
@@ -76,20 +76,19 @@ def _told(log: UfoLog, session: UfoSession) -> Iterator[Trajectory]:
         says_all = texts[1:] == texts[:1]  # the one sub-task of a round is its request: the whole tells of it
         for one in [] if followed or says_all else subtasks:
             more = goes_on or one is not subtasks[-1]
-            yield _tell(log, session, one, request, subtask=one[0].subtask, alone=alone, goes_on=more)
-        yield _tell(log, session, entries, request, subtask=None, alone=len(rounds) == 1, goes_on=goes_on)
+            yield _tell(session, one, request, subtask=one[0].subtask, alone=alone, goes_on=more)
+        yield _tell(session, entries, request, subtask=None, alone=len(rounds) == 1, goes_on=goes_on)
 
 
 def _tell(
-    log: UfoLog, session: UfoSession, entries: list[LogEntry], request: str, *, subtask: str | None, alone: bool,
-    goes_on: bool,
-) -> Trajectory:  # fmt: skip
+    session: UfoSession, entries: list[LogEntry], request: str, *, subtask: str | None, alone: bool, goes_on: bool
+) -> Trajectory:
     """The trajectory of some entries of a session. A "no" falls on it when it is `alone`, or did not end well."""
     release = next((entry.release for entry in entries if entry.role != "error"), entries[0].release)
-    draft = Draft(log.path, format=f"ufo-{release}", request=request, subtask=subtask)
+    draft = Draft(session.path, format=f"ufo-{release}", request=request, subtask=subtask)
     draft.number, draft.starts_with = session.number, session.first
-    in_folder = log.path.name == RESPONSE
-    draft.name = log.path.parent.name if in_folder else draft.name
+    in_folder = session.path.name == RESPONSE
+    draft.name = session.path.parent.name if in_folder else draft.name
     for entry in entries:
         draft.application(entry.application)
         for step in _steps_of(entry, session):
@@ -108,8 +107,8 @@ def _tell(
         score=judged.score if judged and success is not None else None,
         **_spent(entries), plan=next(filter(None, plans), ()), agent=agent, env=_SYSTEMS.get(agent, "windows"),
         started_at=draft.name if in_folder else None,
-        sources=[log.path.with_name(EVALUATION)] if evaluation and not session.entries[-1].verdict else [],
-        complete=goes_on or session.complete, problems=_problems_of(log, session),
+        sources=[session.path.with_name(EVALUATION)] if evaluation and not session.entries[-1].verdict else [],
+        complete=goes_on or session.complete, problems=session.problems,
     )  # fmt: skip
 
 
@@ -125,13 +124,11 @@ def _followed_task(session: UfoSession) -> str:
 def _spent(entries: list[LogEntry]) -> dict[str, Any]:
     """Money, tokens and time; the time only where all entries tell it."""
     costs = [entry.cost for entry in entries if entry.cost is not None]
-    tokens = [entry.tokens for entry in entries if entry.tokens is not None]
     times = [entry.seconds for entry in entries if entry.role != "error"]
-    known = [time for time in times if time is not None]
     return {
         "cost": round(sum(costs), 9) if costs else None,
-        "tokens": sum(tokens) if tokens else None,
-        "latency_ms": 1000 * sum(known) if len(known) == len(times) else None,
+        "tokens": sum(entry.tokens or 0 for entry in entries) or None,
+        "latency_ms": None if None in times else 1000 * sum(time or 0 for time in times),
     }
 
 
@@ -163,17 +160,6 @@ def _agent(entries: list[LogEntry]) -> str:
     if actor.role == "host":
         return actor.agent if actor.agent in HOSTS else HOSTS[0]
     return actor.agent if actor.agent.isidentifier() and actor.agent != "ActAgent" else "AppAgent"
-
-
-def _problems_of(log: UfoLog, session: UfoSession) -> list[Problem]:
-    """Problems of the session's own lines; those of the folder as a whole go to the last session."""
-    starts = [one.entries[0].line for one in log.sessions[1:]]
-
-    def owner(one: Problem) -> int:
-        of_a_line = one.file == str(log.path) and one.line is not None
-        return bisect(starts, one.line or 0) if of_a_line else len(starts)
-
-    return [one for one in log.problems if owner(one) == session.number - 1]
 
 
 class UfoYamlReader(RowsReader):

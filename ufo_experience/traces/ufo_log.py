@@ -29,8 +29,7 @@ from ufo_experience.traces.lines import JsonLines, problem
 from ufo_experience.traces.rows import listed_controls
 from ufo_experience.traces.values import Row, as_dict, as_dicts, as_name, as_text, short_object
 
-LOGS = RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
-MAX_ENTRY = 8 << 20  # bytes of a line
+RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
 MAX_REQUEST_LOG = 1 << 33  # images are dropped while reading; what is left of a longer one fits no session we keep
 MAX_IN_WORDS = 12
 _GOING_ON = ("CONTINUE", "ASSIGN", "SWITCH", "SCREENSHOT", "APP_SELECTION")
@@ -275,13 +274,15 @@ class StepView:
 
 @dataclass
 class UfoSession:
-    """One run of UFO. `number` counts the runs of a file from 1; `first` is its first record."""
+    """One run of UFO in the file `path`. `number` counts the runs of a file from 1; `first` is its first record."""
 
+    path: Path
     number: int
     first: Row
     entries: list[LogEntry] = field(default_factory=list)
     evaluation: Evaluation | None = None
     views: dict[int, StepView] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
     torn: bool = False
 
     @property
@@ -300,61 +301,60 @@ class UfoSession:
 
     def rounds(self) -> list[list[LogEntry]]:
         """The entries of each round that has a step; error lines, which name no round, stay with the one before."""
-        numbers, current = [], 0
-        for entry in self.entries:
-            current = current if entry.role == "error" else entry.round
-            numbers.append(current)
-        pairs = groupby(zip(numbers, self.entries, strict=True), key=lambda pair: pair[0])
-        found = [[entry for _, entry in group] for _, group in pairs]
+        current = 0
+        found: list[list[LogEntry]] = []
+        for number, group in groupby(self.entries, key=lambda entry: None if entry.role == "error" else entry.round):
+            if number not in (None, current) or not found:
+                found.append([])
+            current = current if number is None else number
+            found[-1] += group
         return [entries for entries in found if any(entry.role != "error" for entry in entries)]
 
 
-@dataclass
-class UfoLog:
-    """All that a folder (or one file of lines) holds."""
+def read_log(path: Path, problems: list[Problem]) -> list[UfoSession]:
+    """The sessions of a folder, or of one file of UFO lines. Raises `DataError` where `response.log` cannot be opened.
 
-    path: Path
-    sessions: list[UfoSession] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-
-
-def read_log(path: Path) -> UfoLog:
-    """Read a session folder, or one file of UFO lines. Raises `DataError` where `response.log` cannot be opened."""
+    A session has the problems of its own lines; those of the folder as a whole go to the last.
+    """
     folder = path.parent if path.name == RESPONSE else path if path.is_dir() else None
     file = folder / RESPONSE if folder else path
     if folder and not file.exists():
         raise DataError(f"{RESPONSE} is missing", file=str(folder), code="E_MISSING")
     if folder and file.is_symlink():
         raise DataError("is a link; links are not followed", file=str(file), code="E_LINK")
-    log = UfoLog(file)
-    _add_sessions(log)
+    sessions = _sessions_in(file, problems)
     for name, add in ((EVALUATION, _add_evaluations), (REQUEST, _add_views)):
         beside = file.with_name(name)
         if folder and beside.is_symlink():  # a log folder must not lead us to read other files
-            log.problems.append(problem(beside, "E_LINK", "is a link; links are not followed"))
+            problems.append(problem(beside, "E_LINK", "is a link; links are not followed"))
         elif folder and beside.is_file():
-            add(log, beside)
-    for session in log.sessions:
+            add(sessions, beside, problems)
+    for session in sessions:
         if verdict := session.entries[-1].verdict:  # GUI-360 rows carry the judgement of their run themselves
             session.evaluation = evaluation_of(verdict)
-    return log
+    for one in problems if sessions else ():
+        line = one.line if one.file == str(file) else None
+        begun = sum(session.entries[0].line <= line for session in sessions[1:]) if line is not None else -1
+        sessions[begun].problems.append(one)
+    return sessions
 
 
-def _add_sessions(log: UfoLog) -> None:
-    lines = JsonLines(log.path, max_line=MAX_ENTRY)
+def _sessions_in(path: Path, problems: list[Problem]) -> list[UfoSession]:
+    sessions: list[UfoSession] = []
+    lines = JsonLines(path, problems=problems)
     for number, record in lines:
         entry = read_entry(number, record)
         if entry.role == "unknown":
             told = f"no known UFO release; keys: {', '.join(sorted(record)[:20])[:200]}"
-            log.problems.append(problem(log.path, "E_UNKNOWN_LINE", told, number))
+            problems.append(problem(path, "E_UNKNOWN_LINE", told, number))
             continue
-        if not log.sessions or _starts_anew(log.sessions[-1].entries, entry):
-            log.sessions.append(UfoSession(len(log.sessions) + 1, record))
-        log.sessions[-1].entries.append(entry)
-    for session in log.sessions:
+        if not sessions or _starts_anew(sessions[-1].entries, entry):
+            sessions.append(UfoSession(path, len(sessions) + 1, record))
+        sessions[-1].entries.append(entry)
+    for session in sessions:
         _join_error_lines(session.entries)
-        session.torn = lines.torn and session is log.sessions[-1]
-    log.problems += lines.problems
+        session.torn = lines.torn and session is sessions[-1]
+    return sessions
 
 
 def _starts_anew(entries: list[LogEntry], entry: LogEntry) -> bool:
@@ -378,45 +378,41 @@ def _join_error_lines(entries: list[LogEntry]) -> None:
                 action["error"] = entry.error
 
 
-def _add_evaluations(log: UfoLog, path: Path) -> None:
+def _add_evaluations(sessions: list[UfoSession], path: Path, problems: list[Problem]) -> None:
     """Give each session its judgement, in order; UFO does not evaluate one that ended in an error.
 
     Where the numbers do not fit either way, only the last session gets one, the last; others stay unknown.
     """
-    lines = JsonLines(path, several_lines=True)
+    lines = JsonLines(path, several_lines=True, problems=problems)
     read = {number: evaluation_of(record) for number, record in lines}
-    log.problems += lines.problems
     found = [read.get(number, Evaluation()) for number in sorted([*read, *lines.bad_lines])]
-    judged = [session for session in log.sessions if not session.ended_in_error]
-    takers = next((some for some in (log.sessions, judged) if len(some) == len(found)), log.sessions[-1:])
+    judged = [session for session in sessions if not session.ended_in_error]
+    takers = next((some for some in (sessions, judged) if len(some) == len(found)), sessions[-1:])
     for session, evaluation in zip(reversed(takers), reversed(found), strict=False):
         session.evaluation = evaluation
     if left := len(found) - len(takers[: len(found)]):
-        told = f"{left} judgement(s) fit none of the {len(log.sessions)} session(s) for certain and were not used"
-        log.problems.append(problem(path, "E_EVALUATIONS", told))
+        told = f"{left} judgement(s) fit none of the {len(sessions)} session(s) for certain and were not used"
+        problems.append(problem(path, "E_EVALUATIONS", told))
 
 
-def _add_views(log: UfoLog, path: Path) -> None:
-    lines = JsonLines(path, max_line=MAX_ENTRY, max_file=MAX_REQUEST_LOG, several_lines=True)
+def _add_views(sessions: list[UfoSession], path: Path, problems: list[Problem]) -> None:
+    lines = JsonLines(path, max_file=MAX_REQUEST_LOG, several_lines=True, problems=problems)
     found: list[dict[int, StepView]] = []
-    last = -1
     for _, record in lines:
         if (step := record.whole("step")) is None:
             continue
         # `control_info` since v1.2.1, `control_items` before; in a host entry these are windows
         merged = record.row("control_info_recording").get("merged_controls_info")
         listed = record.first("control_info", "control_items") or merged or record.get("os_info")
-        if not found or step < last:
+        if not found or step < max(found[-1]):
             found.append({})
-        last = step
         found[-1][step] = StepView(listed_controls(listed, _named, ("id", "label")), record.lines("plan"))
-    log.problems += lines.problems
-    if len(found) == len(log.sessions):
-        for session, views in zip(log.sessions, found, strict=True):
+    if len(found) == len(sessions):
+        for session, views in zip(sessions, found, strict=True):
             session.views = views
     elif found:
-        told = f"holds {len(found)} run(s), {RESPONSE} {len(log.sessions)}; its controls and plans were not used"
-        log.problems.append(problem(path, "E_REQUEST_LOG", told))
+        told = f"holds {len(found)} run(s), {RESPONSE} {len(sessions)}; its controls and plans were not used"
+        problems.append(problem(path, "E_REQUEST_LOG", told))
 
 
 def _named(item: Any) -> tuple[str, str]:

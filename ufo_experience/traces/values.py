@@ -6,9 +6,11 @@ import ast
 import json
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
@@ -24,7 +26,19 @@ _IMAGE = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/]{1024,}={0,2}")
 T = TypeVar("T")
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # `fromtimestamp` refuses what is before it on Windows
-_STAMPS = ("%Y%m%d@%H%M%S", "%Y%m%d@%H%M%S%f", "%Y-%m-%d-%H-%M-%S", "%Y-%m-%d_%H-%M-%S-%f")  # in names of files
+_STAMP = re.compile(r"(\d{4}-?\d\d-?\d\d[@_-]\d\d-?\d\d-?\d\d)-?(\d*)")  # in names of files
+
+
+def _names() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = defaultdict(tuple)
+    for line in Path(__file__).with_name("names.txt").read_text(encoding="utf-8").splitlines():
+        things, _, words = line.partition(":")
+        for thing in things.split() if not line.startswith("#") else ():
+            found[thing] += tuple(words.split())
+    return {**found}
+
+
+NAMES = _names()  # the names under which logs keep a thing, or the words they have for it
 
 
 def as_text(value: Any) -> str:
@@ -104,10 +118,9 @@ def as_time(value: Any) -> datetime | None:
 def _time_of_text(text: str) -> datetime | None:
     with suppress(ValueError):
         return datetime.fromisoformat(text.replace("Z", "+00:00"))
-    for form in _STAMPS:
-        with suppress(ValueError):
-            return datetime.strptime(text, form)
-    return None
+    stamp = _STAMP.fullmatch(text)
+    digits, part = (re.sub(r"\D", "", stamp[1]), stamp[2]) if stamp else ("", "")
+    return datetime.strptime(digits + part, "%Y%m%d%H%M%S%f" if part else "%Y%m%d%H%M%S") if digits else None
 
 
 def _of(read: Callable[[Any], T]) -> Callable[..., T]:
