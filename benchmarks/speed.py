@@ -36,17 +36,19 @@ REPEATS = 20
 NEW_RECORDS = 5  # what a rebuild finds that was not indexed before
 WORK = ("ask", "learn", "found", "rebuild")
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
-_READER = """
-import sys
+PATIENCE_S = 20  # until another process finds what was learned; after that it is told as lost
+_READER = f"""
+import sys, time
 from ufo_experience import ExperienceMemory
 memory = ExperienceMemory.open(sys.argv[1], embedder=sys.argv[2], create=False)
 memory.retrieve("begin")
 print("ready", flush=True)
 for line in sys.stdin:
-    task = line.rstrip("\\n")
-    while not any(hit.experience.state.request == task for hit in memory.retrieve(task)):
-        pass
-    print("found", flush=True)
+    task, until = line.rstrip("\\n"), time.monotonic() + {PATIENCE_S}
+    found = False
+    while not found and time.monotonic() < until:
+        found = any(hit.experience.state.request == task for hit in memory.retrieve(task))
+    print("found" if found else "not found", flush=True)
 """
 
 

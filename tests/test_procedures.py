@@ -12,6 +12,7 @@ from benchmarks.retrieval import sets
 from tests.cli_runner import invoke
 from ufo_experience import ExperienceMemory
 
+CLICK = {"action": "click", "control": "Open", "control_type": "Button"}
 PEOPLE = ["Jane Doe", "Max Weber", "Kim Lee", "Ada King", "Sam Hill"]
 
 
@@ -52,6 +53,27 @@ def test_requests_that_differ_in_a_login_are_one_task_and_in_another_word_two(me
     for person in ("Tom Kent", "Ada Byron"):
         remember(memory, "Edit", "Save", task=f"{person} has a new phone number at home", session=person)
     assert sorted(len(known["runs"]) for known in procedures(memory)) == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("words", ["Search for {}", "Set the title to {}", "Create an order of {} for Anna Berg"])
+@pytest.mark.parametrize(
+    "texts", ["lamps chairs mugs", "blue lamps,red chairs,old mugs", "Weekly report,Sales plan,Notes"]
+)
+def test_what_a_run_typed_is_a_value_of_its_request_though_nothing_marks_it(memory, words, texts):
+    """Three runs are one procedure, the next request is shown it once, and what to type is said in it."""
+    *earlier, last = texts.split("," if "," in texts else None)
+    for text in earlier:
+        steps = [CLICK, typed(text), CLICK | {"control": "OK"}]
+        memory.remember(words.format(text), steps, True, "Shop", session=text)
+    (known,) = procedures(memory)
+    assert known["worked"] == 2
+    text = memory.build_prompt(words.format(last)).text
+    assert text.count("Worked 2 of 2 times") == 1
+    assert f'type "{last}" in "Text"' in text
+
+
+def typed(text: str) -> dict[str, Any]:
+    return {"action": "type", "control": "Text", "control_type": "Edit", "text": text}
 
 
 def test_requests_that_are_joined_are_of_one_procedure(memory):

@@ -182,6 +182,8 @@ def worst(
                 first := cost(pattern, short, 3, used)
             ) > SUSPICIOUS_S:
                 found = max(found, (cost(pattern, long, 2, used) / first, seed))
+                if found[0] > LIMIT:  # one of the two may have been slow by chance: both again, longer
+                    found = (cost(pattern, long, 8, used) / cost(pattern, short, 8, used), seed)
                 if found[0] > LIMIT:
                     return found
     return found

@@ -204,6 +204,13 @@ class Step(Model):
         """True when the action was executed and nothing failed."""
         return self.status == "ok"
 
+    def __str__(self) -> str:
+        """What was done to what, with what: `2. type "To" (Edit) text=Jane`."""
+        control = f' "{self.target_control.name}"' if self.target_control.name else ""
+        kind = f" ({self.target_control.type})" if self.target_control.type else ""
+        values = "".join(f" {name}={value}" for name, value in self.parameters.items())
+        return f"{self.step_number}. {self.action_type}{control}{kind}{values}"
+
 
 class Cut(Model):
     """A step of the run that is no part of the way, and why; it came after so many steps of the way."""
@@ -242,6 +249,11 @@ class Outcome(Model):
     def is_judged(self) -> bool:
         """True when an evaluator or a user says how the run ended, not the log or the agent alone."""
         return self.success is not None and self.evaluated_by in ("evaluator", "user")
+
+    @property
+    def word(self) -> str:
+        """How the run ended: "success", "failure" or "unknown"."""
+        return {True: "success", False: "failure", None: "unknown"}[self.success]
 
     @property
     def judged_by(self) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ufo_experience.cli.console import Console, Table, counted, printable
+from ufo_experience.cli.console import Console, Table, counted
 from ufo_experience.ingest import IngestReport
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.retrieve.answer import SIGNALS, Retrieval, count_whys
@@ -33,7 +33,6 @@ _DONE = {
     "remove": "removed; to bring back: ufo-experience remove --undo {ids}",
     "purge": "erased for good",
 }
-_OUTCOMES = {True: "success", False: "failure", None: "unknown"}
 
 
 def report_data(report: IngestReport | ImportReport | ChangeReport) -> dict[str, Any]:
@@ -165,7 +164,7 @@ def answer_records(
     for one in experiences:
         why = policy.look_again(one) if policy else None
         listed.append({**_headline(one), "created_at": one.created_at.isoformat(), "look_again": why})
-        verdict = f"{_OUTCOMES[one.outcome.success]}{', look again' if why else ''}"
+        verdict = f"{one.outcome.word}{', look again' if why else ''}"
         steps, application = len(one.action.steps), one.state.application or "-"
         again += [f"look again: {one.id[:8]} {why}"] if why else []
         rows.append((one.id[:8], one.created_at.date(), verdict, one.trust.value, steps, application, _title(one)))
@@ -194,7 +193,7 @@ def record_text(one: Experience, trust_reason: str | None = None) -> str:
     score = "" if outcome.score is None else f", score {outcome.score:.2f}"
     facts = {
         "id": one.id,
-        "outcome": f"{_OUTCOMES[outcome.success]} (said by {outcome.judge or outcome.evaluated_by}{score})",
+        "outcome": f"{outcome.word} (said by {outcome.judge or outcome.evaluated_by}{score})",
         "trust": f"{one.trust.value} ({trust_reason})" if trust_reason else one.trust.value,
         "application": state.application,
         "wordings": "; ".join(state.wordings),
@@ -211,7 +210,7 @@ def record_text(one: Experience, trust_reason: str | None = None) -> str:
         "notes": "; ".join(origin.notes),
     }
     lines = [state.request or state.task, *_facts(facts, 13, indent="  ")]
-    return printable("\n".join([*lines, *(f"  {_step_text(step)}" for step in one.action.steps)]))
+    return "\n".join([*lines, *(f"  {_step_text(step)}" for step in one.action.steps)])
 
 
 def _facts(facts: Mapping[str, object], width: int, indent: str = "") -> list[str]:
@@ -220,13 +219,9 @@ def _facts(facts: Mapping[str, object], width: int, indent: str = "") -> list[st
 
 
 def _step_text(step: Step) -> str:
-    """A recorded step in one line: what was done to what, with what, and how it ended."""
-    control = f' "{step.target_control.name}"' if step.target_control.name else ""
-    kind = f" ({step.target_control.type})" if step.target_control.type else ""
-    values = "".join(f" {name}={value}" for name, value in step.parameters.items())
+    """A recorded step in one line, and how it ended."""
     seen = " ".join(step.observation.split())
-    end = f" - failed: {step.error}" if step.error else f" - {seen}" if seen else ""
-    return f"{step.step_number}. {step.action_type}{control}{kind}{values}{end}"
+    return str(step) + (f" - failed: {step.error}" if step.error else f" - {seen}" if seen else "")
 
 
 def stats_text(told: StoreStats, threshold: float | str) -> str:
@@ -276,7 +271,7 @@ def _hit(hit: Hit, explain: bool) -> dict[str, Any]:
 
 def _hit_row(hit: Hit, outcome: str = "") -> tuple[object, ...]:
     one = hit.experience
-    told, application = outcome or _OUTCOMES[one.outcome.success], one.state.application or "-"
+    told, application = outcome or one.outcome.word, one.state.application or "-"
     return (f"{hit.score:.2f}", told, len(hit.steps), application, hit.id[:8], _title(one))
 
 

@@ -13,9 +13,10 @@ import typer
 import typer.core
 
 from ufo_experience import __version__
-from ufo_experience.cli.console import Console, prepare_streams, printable
+from ufo_experience.cli.console import Console, prepare_streams
 from ufo_experience.errors import ExperienceError, NotFoundError, UsageError, plain_words
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.procedure.cleaning import printable
 from ufo_experience.settings import load_settings
 from ufo_experience.store.files import read_regular
 from ufo_experience.store.strict_json import parse
@@ -59,14 +60,6 @@ class Group(typer.core.TyperGroup):
             except ExperienceError as error:
                 console_of(ctx).fail(error)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            known = self.list_commands(ctx)
-            near = get_close_matches(args[0], known, n=1)
-            meant = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"No such command {args[0]!r}.{meant} There are: {', '.join(known)}; each says more with --help")
-        return super().resolve_command(ctx, args)
-
 
 @contextmanager
 def _our_words() -> Iterator[None]:
@@ -80,9 +73,11 @@ def _our_words() -> Iterator[None]:
             near = get_close_matches(error.option_name, [*own, "--db", *_SWITCHES], n=1)
             said = f"No such option: {error.option_name}{f'; did you mean {near[0]}?' if near else ''}"
             error.possibilities = None
-        if context and context.parent and type(error).__name__ in _OTHER_ARGUMENTS:
-            said = f"{said}{'' if said.endswith('?') else '.'} " if said else ""
-            said += f"{context.info_name} takes: {_taken_by(context.command)}"
+        if context and type(error).__name__ in _OTHER_ARGUMENTS:
+            said = f"{said}{'' if said.endswith(('?', '.')) else '.'} " if said else ""
+            names = ", ".join(getattr(context.command, "commands", ()))
+            taken = f"{context.info_name} takes: {_taken_by(context.command)}"
+            said += f"There are: {names}; each says more with --help" if names else taken
         error.message = printable(plain_words(said))
         raise
 

@@ -23,11 +23,9 @@ import typer
 from pydantic_core import to_jsonable_python
 
 from ufo_experience.errors import ExperienceError, RefusedError, StorageError
+from ufo_experience.procedure.cleaning import printable
 from ufo_experience.store.location import quoted
 
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
-)
 _COMMAND = re.compile(r"ufo-experience [^;,()\n]*[^;,()\s]")  # to copy, as our texts name it
 _COLOURS = {
     **dict.fromkeys(("success", "verified", "approved"), "green"),
@@ -37,11 +35,6 @@ _COLOURS = {
 _DROPPED_FIRST = ("steps", "date", "newest", "format", "trust", "application", "outcome")  # on a narrow terminal
 _LEAST_TEXT = 24
 SECONDS_BETWEEN_LINES = 10.0  # of progress, in a log that nobody may read
-
-
-def printable(text: str) -> str:
-    """`text` with control and direction characters written as JSON writes them; line breaks and tabs stay."""
-    return _UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def counted(count: int, word: str) -> str:

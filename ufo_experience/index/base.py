@@ -6,6 +6,7 @@ It is made from the records of a store and can be made again at any time.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import DataError
 from ufo_experience.request import Request, application_key, on_forgetting
-from ufo_experience.retrieve.tasks import task_key
+from ufo_experience.retrieve.tasks import task_key_of
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.policy import missing
 
@@ -199,7 +200,7 @@ def row_of(one: Experience) -> Row:
         hurt=usage.hurt,
         streak=usage.streak,
         last_success=usage.last_success,
-        task_key=task_key(request),
+        task_key=task_key_of(one),
         digests=dict(one.digests),
     )
 
@@ -242,6 +243,11 @@ def application_of(name: str | None) -> str:
 def env_of(name: str | None) -> str:
     """An environment as it is compared."""
     return (name or "").strip().casefold().replace("\0", "")
+
+
+def weight(count: int, texts: int) -> float:
+    """The weight (idf) of a word that so many of the trusted texts have."""
+    return math.log(1 + (max(texts - count, 0) + 0.5) / (count + 0.5))
 
 
 class Share:

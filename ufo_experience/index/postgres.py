@@ -3,11 +3,13 @@
 The row of a record is inserted with the record, in one transaction. What a question has to know of all rows (how many,
 how long, how many have a word) is counted while a store is small, and comes from PostgreSQL's own statistics later on:
 no counter makes writers wait.
+
+A question for words looks up the rows that have one of its rarest words and pass the filter, weighs the words they
+have, and lets few runs of one task through. `raw` is a text as it is, `masked` with its values as marks.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -18,8 +20,8 @@ from typing import Any
 
 from ufo_experience.embed.base import Embedder, EmbedsPieces
 from ufo_experience.errors import StorageError
+from ufo_experience.ids import is_id
 from ufo_experience.index import base
-from ufo_experience.index import postgres_sql as sql
 from ufo_experience.index.base import Candidate, Filter, IndexReport, Progress, Row, Vector, text_key
 from ufo_experience.request import Request
 from ufo_experience.schema import Experience, Trust, validate
@@ -31,6 +33,84 @@ FRESH_S = 60.0  # how long what is known of all rows of a large store is relied 
 WIDER = 3  # times the limit: rows that SQL finds by their distinct words; the best by all their words are kept
 MATCHES = 1_000  # rows that are looked at for a word that is not the rarest
 PIECE = 256  # texts embedded in one transaction
+_LONGEST_WORD = 500  # characters; PostgreSQL takes 2,046 bytes
+_MASKED = "~"  # begins a word of a masked text: both kinds stand in one `tsvector`
+
+_INSERT = """
+INSERT INTO ufo_experience.row
+    (id, row, application, env, session, success, imported, task_key, digest, raw, masked, words)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, array_to_tsvector(%s::text[])) ON CONFLICT DO NOTHING
+"""
+_INSERT_VECTOR = """
+INSERT INTO ufo_experience.vector (id, embedder, digest, embedding) VALUES (%s, %s, %s, %s::halfvec)
+ON CONFLICT (id, embedder) DO UPDATE SET (digest, embedding) = (excluded.digest, excluded.embedding)
+WHERE vector.digest <> excluded.digest OR vector.embedding IS NULL
+"""
+_FROM = "FROM ufo_experience.row JOIN ufo_experience.record USING (id)"
+_READ = "SELECT row.row::text, record.trust, record.status"
+_ENDED = "coalesce((record.status->'verdict'->>'success')::boolean, row.success)"  # a later verdict counts
+_FEW_OF_EACH_TASK = f"""
+(SELECT id FROM (
+    SELECT id, score, row_number() OVER (PARTITION BY task_key, {_ENDED} ORDER BY score DESC, id) AS place,
+        row_number() OVER (PARTITION BY coalesce(nullif(session, ''), id) ORDER BY score DESC, id) AS of_session
+    FROM ({{found}} ORDER BY score DESC, id LIMIT {base.CROWD}) AS found
+    JOIN ufo_experience.row USING (id) JOIN ufo_experience.record USING (id)
+) AS ranked WHERE place <= {base.SAME_TASK} AND of_session <= {base.SAME_SESSION}
+ORDER BY score DESC, id LIMIT %(wider)s)
+"""
+_BY_WORDS = f"""
+SELECT id, (
+    SELECT sum(weight) FROM unnest(%({{name}}_words)s::tsquery[], %({{name}}_weights)s::float8[]) AS one (word, weight)
+    WHERE words @@ word
+) / (1 + {{name}} / %({{name}}_average)s::float8) AS score
+{_FROM} WHERE words @@ %({{name}}_rarest)s::tsquery AND {{inside}}
+"""
+_VECTORS = "ufo_experience.vector WHERE embedder = %(embedder)s AND embedding IS NOT NULL"
+_BY_VECTOR = f"""
+SELECT id, cosine AS score
+{_FROM} JOIN (  -- OFFSET 0: cosines are joined, and not vectors
+    SELECT id, -(embedding <#> %(vector)s::halfvec) AS cosine FROM {_VECTORS} OFFSET 0
+) AS vector USING (id) WHERE {{inside}}
+"""
+_COSINE = f"(SELECT -(embedding <#> %(vector)s::halfvec) FROM {_VECTORS} AND vector.id = row.id)"
+# what may be shown by default; weights come from these rows alone, so that no flood of others changes a score
+_TRUSTED = "NOT removed AND trust = ANY(CASE WHEN imported THEN '{approved}' ELSE '{verified,approved}'::text[] END)"
+_LENGTHS = f"""
+SELECT count(*), count(*) FILTER (WHERE {_TRUSTED}), coalesce(avg(raw) FILTER (WHERE {_TRUSTED}), 1)::float8,
+    coalesce(avg(masked) FILTER (WHERE {_TRUSTED}), 1)::float8 {_FROM}
+"""
+_COUNT_WORDS = f"""
+SELECT word, count(id), count(id) FILTER (WHERE {_TRUSTED})
+FROM unnest(%s::text[], %s::tsquery[]) AS asked (word, lexeme) LEFT JOIN (
+    SELECT id, words, trust, imported, removed {_FROM}
+) AS there ON words @@ lexeme GROUP BY word
+"""
+_FREQUENT = """
+SELECT most_common_elems::text::text[], most_common_elem_freqs FROM pg_stats
+WHERE schemaname = 'ufo_experience' AND tablename = 'row' AND attname = 'words'
+"""
+_LENGTH = f"SELECT vector_dims(embedding) FROM {_VECTORS} LIMIT 1"
+_FORGET_OTHER_LENGTHS = """
+UPDATE ufo_experience.vector SET embedding = NULL WHERE embedder = %(embedder)s AND vector_dims(embedding) <> %(length)s
+"""
+_KEEP = """
+INSERT INTO ufo_experience.kept (kind, key, value, owner) VALUES (%s, %s, %s, %s)
+ON CONFLICT (kind, key) DO UPDATE SET (value, owner) = (excluded.value, excluded.owner)
+"""
+_NEW = "SELECT id FROM ufo_experience.record WHERE NOT indexed AND NOT removed LIMIT %(limit)s"
+_NO_VECTOR = "SELECT id FROM ufo_experience.vector WHERE embedder = %(embedder)s AND embedding IS NULL LIMIT %(limit)s"
+_USE_EMBEDDER = (  # records that were learned with another one are listed for this one
+    "UPDATE ufo_experience.store SET embedder = %(embedder)s WHERE embedder IS DISTINCT FROM %(embedder)s",
+    "INSERT INTO ufo_experience.vector (id, embedder, digest) SELECT id, %(embedder)s, digest FROM ufo_experience.row"
+    " ON CONFLICT DO NOTHING",
+)
+_CONDITIONS = {
+    "application": "application = %(application)s",
+    "env": "env = %(env)s",
+    "session": "session <> %(session)s",
+    "only": "id = ANY(%(only)s)",
+    "task_key": "task_key = %(task_key)s",
+}
 
 
 @dataclass(frozen=True)
@@ -42,10 +122,6 @@ class _Known:
     average: Mapping[str, float] = field(default_factory=dict)  # length of a trusted text
     frequent: Mapping[str, float] = field(default_factory=dict)  # share of the rows that have a word
     until: float = 0.0
-
-    def weight(self, count: int) -> float:
-        """The weight of a word that so many trusted rows have."""
-        return math.log(1 + (max(self.trusted - count, 0) + 0.5) / (count + 0.5))
 
 
 class PostgresIndex:
@@ -64,34 +140,34 @@ class PostgresIndex:
         self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = base.LIMIT
     ) -> list[Candidate]:
         self._catch_up()
-        known, asked = self._all_rows(), sql.words_of(request)
+        known, asked = self._all_rows(), _words_of(request)
         counts = self._counts({*asked["raw"], *asked["masked"]}, known)
-        weights = {word: known.weight(trusted) for word, (_, trusted) in counts.items()}
-        inside, values = sql.inside(filter or Filter())
+        weights = {word: base.weight(trusted, known.trusted) for word, (_, trusted) in counts.items()}
+        inside, values = _inside(filter or Filter())
         values["wider"] = WIDER * limit
         parts = []
         for name, words in asked.items():
             there = sorted({word for word in words if counts[word][0]}, key=lambda word: (counts[word], word))
             if there:
-                lexemes = [sql.lexeme(word) for word in there]
+                lexemes = [_lexeme(word) for word in there]
                 few = bisect_right(list(accumulate(counts[word][0] for word in there[: base.RAREST])), MATCHES)
                 values |= {f"{name}_words": lexemes, f"{name}_weights": [weights[word] for word in there]}
                 values |= {f"{name}_rarest": " | ".join(lexemes[: max(1, few)]), f"{name}_average": known.average[name]}
-                parts.append(sql.BY_WORDS.format(name=name, inside=inside))
+                parts.append(_BY_WORDS.format(name=name, inside=inside))
         if vector is not None:
             with self._database.connection() as connection:
                 self._expect_length(connection, len(vector))
-            values |= {"vector": sql.vector_text(vector), "embedder": self._embedder().name}
-            parts.append(sql.BY_VECTOR.format(inside=inside))
+            values |= {"vector": _vector_text(vector), "embedder": self._embedder().name}
+            parts.append(_BY_VECTOR.format(inside=inside))
         if not parts:
             return []
-        near = " UNION ".join(sql.FEW_OF_EACH_TASK.format(found=part) for part in parts)
-        cosine = "NULL" if vector is None else sql.COSINE
+        near = " UNION ".join(_FEW_OF_EACH_TASK.format(found=part) for part in parts)
+        cosine = "NULL" if vector is None else _COSINE
         shares = {name: base.Share(words, weights, known.average[name]) for name, words in asked.items()}
         found = []
-        for *columns, near_by in self._database.select(f"{sql.READ}, {cosine} {sql.FROM} WHERE id IN ({near})", values):
+        for *columns, near_by in self._database.select(f"{_READ}, {cosine} {_FROM} WHERE id IN ({near})", values):
             row = _row(*columns)
-            text = sql.words_of(row.request)  # other wordings find a row, and count in no share
+            text = _words_of(row.request)  # other wordings find a row, and count in no share
             found.append(Candidate(row, shares["raw"].of(text["raw"]), shares["masked"].of(text["masked"]), near_by))
         return _best(found, limit)
 
@@ -100,20 +176,20 @@ class PostgresIndex:
     ) -> list[Row]:
         self._catch_up()
         filter = filter or Filter()
-        inside, values = sql.inside(filter if ids is None else replace(filter, only=frozenset(ids)), task_key)
+        inside, values = _inside(filter if ids is None else replace(filter, only=frozenset(ids)), task_key)
         return self._read(f"{inside} ORDER BY id", values)
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
         known = self._all_rows()
-        return {word: known.weight(trusted) for word, (_, trusted) in self._counts(words, known).items()}
+        return {word: base.weight(trusted, known.trusted) for word, (_, trusted) in self._counts(words, known).items()}
 
     def count(self, filter: Filter | None = None) -> int:
         self._catch_up()
-        inside, values = sql.inside(filter or Filter())
-        return int(self._database.select(f"SELECT count(*) {sql.FROM} WHERE {inside}", values)[0][0])
+        inside, values = _inside(filter or Filter())
+        return int(self._database.select(f"SELECT count(*) {_FROM} WHERE {inside}", values)[0][0])
 
     def _read(self, where: str, values: Mapping[str, Any]) -> list[Row]:
-        found = self._database.select(f"{sql.READ} {sql.FROM} WHERE {where}", values)
+        found = self._database.select(f"{_READ} {_FROM} WHERE {where}", values)
         return [_row(*columns) for columns in found]
 
     # ---- small values that cost a request ----
@@ -125,7 +201,7 @@ class PostgresIndex:
     def keep(self, kind: str, values: Mapping[str, bytes], *, owner: str = "") -> None:
         rows = [(kind, key, value, owner or None) for key, value in sorted(values.items())]
         with suppress(StorageError), self._database.transaction() as connection:  # who may only read keeps none
-            connection.cursor().executemany(sql.KEEP, rows)
+            connection.cursor().executemany(_KEEP, rows)
 
     # ---- following the store ----
 
@@ -150,16 +226,17 @@ class PostgresIndex:
         given = {"embedder": embedder.name, "length": base.length_of(embedder)}
         with self._database.transaction() as connection:
             connection.execute("SET LOCAL statement_timeout = 0")
-            connection.execute(sql.FORGET_OTHER_LENGTHS, given)
+            connection.execute(_FORGET_OTHER_LENGTHS, given)
             self._lengths = {}
             connection.execute("DELETE FROM ufo_experience.row")
+            connection.execute("UPDATE ufo_experience.record SET indexed = NOT removed WHERE indexed = removed")
             while group := list(islice(records, GROUP)):
                 self._insert(connection, group, embed=False)
         return self.sync(progress, thorough=True)
 
     def missing(self) -> list[str]:
         self._catch_up()
-        without = f"NOT removed AND id NOT IN (SELECT id FROM {sql.VECTORS}) ORDER BY id"
+        without = f"NOT removed AND id NOT IN (SELECT id FROM {_VECTORS}) ORDER BY id"
         return [row.to_embed for row in self._read(without, {"embedder": self._embedder().name})]
 
     def embedder_name(self) -> str | None:
@@ -167,7 +244,7 @@ class PostgresIndex:
         return name
 
     def check(self) -> list[str]:
-        missing = len(self._database.select(sql.NEW, {"limit": None}))
+        missing = len(self._database.select(_NEW, {"limit": None}))
         return [f"{missing} records have no row; run: ufo-experience index"] if missing else []
 
     def close(self) -> None:
@@ -176,7 +253,7 @@ class PostgresIndex:
     def _insert(self, connection: Connection, records: Sequence[Experience], embed: bool = True) -> None:
         """The rows of records, with their vectors unless a service makes them: no commit waits for one."""
         rows = [base.row_of(one) for one in records]
-        connection.cursor().executemany(sql.INSERT, [_columns(row) for row in rows])
+        connection.cursor().executemany(_INSERT, [_columns(row) for row in rows])
         embedder = self._embedder()
         vectors: Iterable[Vector | None] = [None] * len(rows)
         if embed and not isinstance(embedder, EmbedsPieces):
@@ -188,24 +265,24 @@ class PostgresIndex:
         for row, vector in found:
             if vector is not None:
                 self._expect_length(connection, len(vector))
-            written = None if vector is None else sql.vector_text(vector)
+            written = None if vector is None else _vector_text(vector)
             values.append((row.id, embedder, text_key(row.to_embed), written))
-        connection.cursor().executemany(sql.INSERT_VECTOR, values)
+        connection.cursor().executemany(_INSERT_VECTOR, values)
 
     def _expect_length(self, connection: Connection, length: int) -> None:
         """Raise `DataError` when the vectors of the embedder that are there have another length."""
         name = self._embedder().name
         if name not in self._lengths:
-            found = connection.execute(sql.LENGTH, {"embedder": name}).fetchone()
+            found = connection.execute(_LENGTH, {"embedder": name}).fetchone()
             self._lengths |= {name: found[0]} if found else {}
         base.expect_length(name, length, self._lengths.get(name))
 
     def _catch_up(self) -> None:
         """Insert the rows of records that came without one: no index was open where they were added."""
         with suppress(StorageError):  # who may only read waits for those who write
-            while self._database.select(sql.NEW, {"limit": 1}):
+            while self._database.select(_NEW, {"limit": 1}):
                 with self._database.transaction() as connection:
-                    ids = _unlocked(connection, sql.NEW, {"limit": GROUP})
+                    ids = _unlocked(connection, _NEW, {"limit": GROUP})
                     self._insert(connection, list(self._store.scan(ids)))
                     connection.execute("UPDATE ufo_experience.record SET indexed = true WHERE id = ANY(%s)", (ids,))
                 if not ids:  # another is at it
@@ -215,18 +292,18 @@ class PostgresIndex:
         """See to it that all rows are listed for an embedder."""
         if self._in_use != embedder.name:
             with self._database.transaction() as connection:
-                for statement in sql.USE_EMBEDDER:
+                for statement in _USE_EMBEDDER:
                     connection.execute(statement, {"embedder": embedder.name})
             self._in_use = embedder.name
 
     def _embed_piece(self, embedder: Embedder) -> int:
         """Embed some rows that have no vector, kept from others who are at it; each piece stays."""
         given = {"embedder": embedder.name, "limit": PIECE}
-        if not self._database.select(sql.NO_VECTOR, {**given, "limit": 1}):
+        if not self._database.select(_NO_VECTOR, {**given, "limit": 1}):
             return 0
         with self._database.transaction() as connection:
-            ids = _unlocked(connection, sql.NO_VECTOR, given)
-            query = f"{sql.READ} {sql.FROM} WHERE id = ANY(%s)"
+            ids = _unlocked(connection, _NO_VECTOR, given)
+            query = f"{_READ} {_FROM} WHERE id = ANY(%s)"
             rows = [_row(*columns) for columns in connection.execute(query.encode("ascii"), (ids,)).fetchall()]
             if rows:
                 vectors = embedder.embed([row.to_embed for row in rows])
@@ -239,8 +316,8 @@ class PostgresIndex:
         """Counted, or, in a large store, what was known a minute ago."""
         now = time.monotonic()
         if self._known.until < now:
-            rows, trusted, raw, masked = self._database.select(sql.LENGTHS)[0]
-            found = self._database.select(sql.FREQUENT) if rows >= LARGE else []
+            rows, trusted, raw, masked = self._database.select(_LENGTHS)[0]
+            found = self._database.select(_FREQUENT) if rows >= LARGE else []
             frequent = {word: part for words, parts in found for word, part in zip(words, parts, strict=False)}
             until = now + FRESH_S if rows >= LARGE else 0.0
             self._known = _Known(rows, trusted, {"raw": raw, "masked": masked}, frequent, until)
@@ -251,7 +328,7 @@ class PostgresIndex:
         shares = {word: known.frequent.get(word, 0.0) for word in words}
         counts = {word: (round(share * known.rows), round(share * known.trusted)) for word, share in shares.items()}
         others = sorted(word for word, share in shares.items() if word and not share)
-        found = self._database.select(sql.COUNT_WORDS, (others, [sql.lexeme(word) for word in others]))
+        found = self._database.select(_COUNT_WORDS, (others, [_lexeme(word) for word in others]))
         return counts | {word: (rows, trusted) for word, rows, trusted in found}
 
 
@@ -265,9 +342,9 @@ def _best(found: Sequence[Candidate], limit: int) -> list[Candidate]:
 
 
 def _columns(row: Row) -> tuple[Any, ...]:
-    texts = [sql.words_of(one) for one in (row.request, *row.wordings)]
+    texts = [_words_of(one) for one in (row.request, *row.wordings)]
     words = sorted({word for text in texts for words in text.values() for word in words})
-    names = base.application_of(row.application), base.env_of(row.env), sql.plain(row.session)
+    names = base.application_of(row.application), base.env_of(row.env), _plain(row.session)
     told = row.success, row.imported, row.task_key, text_key(row.to_embed)
     return row.id, row.to_json(), *names, *told, len(texts[0]["raw"]), len(texts[0]["masked"]), words
 
@@ -285,3 +362,43 @@ def _unlocked(connection: Connection, query: str, values: Mapping[str, Any]) -> 
     """The ids that a query finds and nobody else is at; they are ours until the transaction ends."""
     found = connection.execute(f"{query} FOR UPDATE SKIP LOCKED".encode("ascii"), values).fetchall()
     return [id for (id,) in found]
+
+
+def _inside(filter: Filter, task_key: str | None = None) -> tuple[str, dict[str, Any]]:
+    """The condition of a filter and its values."""
+    given = {
+        "application": None if filter.application is None else base.application_of(filter.application),
+        "env": None if filter.env is None else base.env_of(filter.env),
+        "session": _plain(filter.exclude_session) if filter.exclude_session else None,
+        "only": None if filter.only is None else [id for id in filter.only if is_id(id)],
+        "task_key": task_key,
+    }
+    values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    parts = ["NOT removed", *(_CONDITIONS[name] for name in values)]
+    imported = filter.min_trust if filter.min_trust_imported is None else filter.min_trust_imported
+    if filter.min_trust.rank or imported.rank:
+        parts.append("trust = ANY(CASE WHEN imported THEN %(imported)s::text[] ELSE %(own)s::text[] END)")
+        for name, least in (("own", filter.min_trust), ("imported", imported)):
+            values[name] = [level.value for level in Trust if level.rank >= least.rank]
+    return " AND ".join(parts), values
+
+
+def _words_of(request: Request) -> dict[str, list[str]]:
+    """The words of a request, raw and masked, as they stand in a `tsvector`."""
+    masked = [_MASKED + word[:_LONGEST_WORD] for word in request.masked_words]
+    return {"raw": [word[:_LONGEST_WORD] for word in request.words], "masked": masked}
+
+
+def _lexeme(word: str) -> str:
+    """A word as a `tsquery`."""
+    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _vector_text(vector: Vector) -> str:
+    """A vector as pgvector reads it."""
+    return f"[{','.join(map(str, vector.tolist()))}]"
+
+
+def _plain(text: str) -> str:
+    """A text as a column takes it: no zero bytes, no half of a surrogate pair."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")

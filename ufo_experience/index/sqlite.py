@@ -7,14 +7,13 @@ question, and a process that died leaves nothing behind but work for the next on
 from __future__ import annotations
 
 import json
-import math
+import sqlite3
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,9 +29,7 @@ from ufo_experience.request import Request
 from ufo_experience.store.folder import FolderStore
 
 WINDOW = 256  # records that become rows, and texts that are embedded, at a time
-ENOUGH = (
-    2 * base.SAME_SESSION
-)  # rows that share the rarest words of a question: more common ones are not looked up then
+ENOUGH = 2 * base.SAME_SESSION  # rows that share the rarest words: more common ones are not looked up then
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
 _LOOKS, _BETWEEN_LOOKS = 10, 0.02  # of a check at rows that a writer may be adding; seconds
 _AMONG = "IN (SELECT value FROM json_each(?))"
@@ -48,7 +45,7 @@ class SqliteIndex:
         self._allowed: dict[Filter, NDArray[np.bool_]] = {}
         self._seen: tuple[Any, ...] | None = None
         self._rows, self._trusted, self._lengths = 0, 1, {"raw": 1.0, "masked": 1.0}
-        self._catalog.require("index", "7", tables.SCHEMA)
+        self._catalog.require("index", "8", tables.SCHEMA)
 
     # ---- questions ----
 
@@ -105,18 +102,14 @@ class SqliteIndex:
         return dict.fromkeys(words, 0) | dict(found)
 
     def _weights(self, counts: Mapping[str, int]) -> dict[str, float]:
-        return {word: math.log(1 + (max(self._trusted - n, 0) + 0.5) / (n + 0.5)) for word, n in counts.items()}
+        return {word: base.weight(count, self._trusted) for word, count in counts.items()}
 
     def _by_words(self, table: str, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
         where, given = tables.sql_where(filter)
-        ask = tables.NEAREST.format(table=table, places=tables.PLACES, where=where)
-
-        def nearest(match: str, k: int) -> list[int]:
-            return self._numbers(ask, (match, *given, k))
-
         found: list[int] = []
         for match in tables.matches_of(column, counts):
-            found = found if len(found) >= ENOUGH else self._of_many_tasks(partial(nearest, match), limit)
+            if len(found) < ENOUGH:
+                found = self._of_many_tasks(tables.BY_WORDS.format(table=table, where=where), [match, *given], limit)
         return found
 
     def _by_vector(self, vector: Vector, filter: Filter, limit: int) -> list[int]:
@@ -125,45 +118,45 @@ class SqliteIndex:
             if length is None:
                 return []
             base.expect_length(self._embedder().name, len(vector), length)
-            allowed = self._mask(filter)
-            return self._of_many_tasks(lambda k: self._vectors.nearest(vector, allowed, k), limit)
+            where, given = tables.sql_where(filter)
+            found: list[int] = []
+            for k in (2 * limit, base.CROWD):  # more where a few tasks crowd the first places
+                near = self._vectors.nearest(vector, self._allowed_by(filter), k)
+                found = self._of_many_tasks(tables.BY_VECTOR.format(where=where), [json.dumps(near), *given], limit)
+                if len(found) == limit or len(near) < k:
+                    break
+            return found
 
-    def _mask(self, filter: Filter) -> NDArray[np.bool_]:
-        """Which numbers pass a filter; kept until something changes, for agents ask with few filters."""
+    def _allowed_by(self, filter: Filter) -> NDArray[np.bool_]:
+        """Which vectors are of rows that pass a filter; kept until something changes: agents ask with few filters."""
         if filter not in self._allowed:
             where, given = tables.sql_where(filter)
-            numbers = self._numbers(f"SELECT number FROM row WHERE {where}", given)
+            numbers = self._numbers(f"SELECT DISTINCT vector FROM row WHERE vector NOT NULL AND {where}", given)
             self._allowed[filter] = np.zeros(max(numbers, default=0) + 1, bool)
             self._allowed[filter][numbers] = True
         return self._allowed[filter]
 
-    def _of_many_tasks(self, nearest: Callable[[int], list[int]], limit: int) -> list[int]:
-        """The nearest, few of them of one task or session: where those crowd the first places, more are asked for."""
-        k = 2 * limit
-        while True:
-            near = nearest(k)
-            found = self._few_of_each_task(near)[:limit]
-            if len(found) == limit or len(near) < k or k >= base.CROWD:
-                return found
-            k *= 8
+    def _of_many_tasks(self, ask: str, given: Sequence[Any], limit: int) -> list[int]:
+        """The numbers of the first rows that a query gives, few of them of one task or session."""
 
-    def _few_of_each_task(self, numbers: list[int]) -> list[int]:
-        ask = f"SELECT number, task_key, success, session FROM row WHERE number {_AMONG}"
-        there = {number: known for number, *known in self._catalog.read(ask, (json.dumps(numbers),))}
-        runs: Counter[Any] = Counter()
-        sessions: Counter[str] = Counter()
-        found = []
-        for number in (one for one in numbers if one in there):
-            key, success, session = there[number]
-            runs[key, success] += 1
-            sessions[session] += bool(session)
-            if runs[key, success] <= base.SAME_TASK and sessions[session] <= base.SAME_SESSION:
-                found.append(number)
-        return found
+        def few(db: sqlite3.Connection) -> list[int]:
+            runs: Counter[tuple[str, int | None]] = Counter()
+            sessions: Counter[str] = Counter()
+            found: list[int] = []
+            for number, task_key, success, session in db.execute(ask, given):
+                runs[task_key, success] += 1
+                sessions[session] += bool(session)
+                if runs[task_key, success] <= base.SAME_TASK and sessions[session] <= base.SAME_SESSION:
+                    found.append(number)
+                if len(found) == limit:
+                    break
+            return found
+
+        return self._catalog.run(few)
 
     def _cosines(self, vector: Vector, numbers: Collection[int]) -> dict[int, float]:
-        ask = f"""SELECT number, vector.data FROM row JOIN vector USING (text_key)
-            WHERE embedder = ? AND length(vector.data) = ? AND number {_AMONG}"""
+        ask = f"""SELECT row.number, text_vector.data FROM row JOIN text_vector ON text_vector.number = row.vector
+            WHERE embedder = ? AND length(text_vector.data) = ? AND row.number {_AMONG}"""
         found = self._catalog.read(ask, (self._embedder().name, 2 * len(vector), json.dumps(sorted(numbers))))
         if not found:
             return {}
@@ -213,10 +206,10 @@ class SqliteIndex:
                 self._catalog.write(tables.forget_rows)
             kept = self._length_kept(embedder.name)
             if kept is not None and kept != base.length_of(embedder):
-                self._catalog.write(lambda db: db.execute("DELETE FROM vector WHERE embedder = ?", (embedder.name,)))
-                self._catalog.note(**{f"embedded by {embedder.name}": None})
+                self._catalog.write(tables.forget_vectors, embedder.name)
                 self._vectors.delete()
-            self._catalog.note(embedder=embedder.name)
+            elif self.embedder_name() != embedder.name:
+                self._catalog.write(tables.use_embedder, embedder.name)
             self._vectors.forget()
             self._seen = None
         return self.sync(progress, thorough=True)
@@ -293,38 +286,29 @@ class SqliteIndex:
             if not isinstance(embedder := self._embedder(), EmbedsPieces):
                 self._embed_missing(embedder, None)
 
-    def _packed(self, embedder: Embedder, keys: Sequence[str], vectors: Vectors) -> dict[str, bytes]:
-        """Vectors as they are kept. Raises `DataError` when those that are kept have another length."""
-        base.expect_length(embedder.name, vectors.shape[1], self._length_kept(embedder.name))
-        return {key: packed(vector) for key, vector in zip(keys, vectors, strict=True)}
-
     def _length_kept(self, embedder: str) -> int | None:
         """The length of the vectors of an embedder that are there."""
-        found = self._numbers("SELECT length(data) / 2 FROM vector WHERE embedder = ? LIMIT 1", (embedder,))
+        found = self._numbers("SELECT length(data) / 2 FROM text_vector WHERE embedder = ? LIMIT 1", (embedder,))
         return found[0] if found else None
 
     def _embed_missing(self, embedder: Embedder, progress: Progress | None) -> tuple[int, int]:
         """Embed what has no vector; returns how many texts, and how many rows had theirs."""
-        up_to = int(self._catalog.meta("sequence") or 0)  # what others write meanwhile is looked at by the next
+        if self.embedder_name() not in (None, embedder.name):
+            self._catalog.write(tables.use_embedder, embedder.name)
         waiting = self._without_vector()
         texts = {text_key(row.to_embed): row.to_embed for row in self._load(waiting).values()}
         keys, done = [*texts], 0
         for piece, found in _pieces(embedder, [*texts.values()]):  # each is kept as soon as it is there
-            self._catalog.write(tables.put_vectors, embedder.name, self._packed(embedder, keys[piece], found))
+            base.expect_length(embedder.name, found.shape[1], self._length_kept(embedder.name))
+            data = {key: packed(vector) for key, vector in zip(keys[piece], found, strict=True)}
+            self._catalog.write(tables.put_vectors, embedder.name, data)
             done += len(found)
             if progress is not None:
                 progress("embedded", done, len(texts))
-        seen = f"embedded by {embedder.name}"
-        if texts or up_to - int(self._catalog.meta(seen) or 0) > WINDOW:
-            self._catalog.note(**{seen: up_to})
         return len(texts), self._rows - len(waiting)
 
     def _without_vector(self) -> list[int]:
-        """Rows without a vector of the embedder in use, among those that are newer than its last whole `sync`."""
-        name = self._embedder().name
-        ask = """SELECT number FROM row LEFT JOIN vector ON vector.text_key = row.text_key
-            AND embedder = ? WHERE sequence > ? AND vector.text_key IS NULL ORDER BY sequence"""
-        return self._numbers(ask, (name, int(self._catalog.meta(f"embedded by {name}") or 0)))
+        return self._numbers("SELECT number FROM row WHERE vector IS NULL ORDER BY number", ())
 
     def _erase(self) -> None:
         """After records went: no byte of their words and vectors stays in the files."""

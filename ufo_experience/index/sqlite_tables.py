@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from ufo_experience.index.base import RAREST, Filter, Row, application_of, env_of, text_key
+from ufo_experience.index.base import CROWD, RAREST, Filter, Row, application_of, env_of, text_key
 from ufo_experience.schema import Trust
 from ufo_experience.store.catalog import note, noted
 
@@ -26,11 +26,12 @@ _WORDS = """
 # `word` is in how many texts of a column ("trusted raw") a word stands
 ROWS = (
     *(f"DROP TABLE IF EXISTS {name}" for name in "row total word trusted_word trusted held_word held".split()),
-    "DELETE FROM meta WHERE name IN ('row change', 'faiss')",
-    """CREATE TABLE row (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, change INT, sequence INT,
-    data TEXT NOT NULL, application TEXT, env TEXT, session TEXT, trust INT, imported INT, success INT, task_key TEXT,
-    text_key TEXT, counted INT, raw INT, masked INT)""",
-    *(f"CREATE INDEX row_{name} ON row ({name})" for name in ("task_key", "text_key", "sequence")),
+    "DELETE FROM meta WHERE name IN ('row change', 'faiss', 'sequence') OR name LIKE 'embedded by %'",
+    "INSERT OR REPLACE INTO meta VALUES ('epoch', random())",  # what is in memory is of one epoch, and of no other file
+    """CREATE TABLE row (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, change INT, data TEXT NOT NULL,
+    application TEXT, env TEXT, session TEXT, trust INT, imported INT, success INT, task_key TEXT, text_key TEXT,
+    counted INT, raw INT, masked INT, vector INT)""",
+    *(f"CREATE INDEX row_{name} ON row ({name})" for name in ("task_key", "text_key", "vector")),
     "CREATE TABLE total (rows INT, trusted INT, raw INT, masked INT)",
     "INSERT INTO total VALUES (0, 0, 0, 0)",
     """CREATE TRIGGER row_added AFTER INSERT ON row BEGIN UPDATE total SET rows = rows + 1,
@@ -44,17 +45,24 @@ ROWS = (
 )
 SCHEMA = (
     *ROWS,
-    "DROP TABLE IF EXISTS vector",
-    "DROP TABLE IF EXISTS kept",
-    "DELETE FROM meta WHERE name IN ('sequence', 'epoch', 'embedder', 'to erase') OR name LIKE 'embedded by %'",
-    "INSERT INTO meta VALUES ('epoch', random())",  # of no other file: what is in memory is of one epoch
-    "CREATE TABLE vector (text_key TEXT, embedder TEXT, data BLOB, PRIMARY KEY (text_key, embedder))",
-    "CREATE TABLE kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key)) WITHOUT ROWID",
+    # a text has one vector of an embedder, however many rows have that text; what was paid for is kept
+    """CREATE TABLE IF NOT EXISTS text_vector (number INTEGER PRIMARY KEY AUTOINCREMENT, text_key TEXT, embedder TEXT,
+    data BLOB, UNIQUE (text_key, embedder))""",
+    "CREATE TABLE IF NOT EXISTS vector (text_key TEXT, embedder TEXT, data BLOB)",  # where version 7 kept them
+    "INSERT OR IGNORE INTO text_vector (text_key, embedder, data) SELECT text_key, embedder, data FROM vector",
+    "DROP TABLE vector",
+    """CREATE TABLE IF NOT EXISTS kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key))
+    WITHOUT ROWID""",
 )
-NEAREST = """
-    SELECT DISTINCT row.number FROM {table} JOIN row ON row.number = {table}.rowid / {places}
-    WHERE {table} MATCH ? AND {where} ORDER BY {table}.rank LIMIT ?
+_KNOWN = "row.number, task_key, success, session"  # of a row, to see which are runs of one task
+BY_WORDS = f"""
+    SELECT DISTINCT {_KNOWN} FROM {{table}} JOIN row ON row.number = {{table}}.rowid / {PLACES}
+    WHERE {{table}} MATCH ? AND {{where}} ORDER BY {{table}}.rank LIMIT {CROWD}
 """
+BY_VECTOR = f"""
+    SELECT {_KNOWN} FROM json_each(?) AS near CROSS JOIN row ON row.vector = near.value WHERE {{where}} LIMIT {CROWD}
+"""
+_VECTOR = "(SELECT number FROM text_vector WHERE text_key = ? AND embedder = ?)"
 
 
 def matches_of(column: str, counts: Mapping[str, int]) -> list[str]:
@@ -102,9 +110,8 @@ def sql_where(filter: Filter) -> tuple[str, list[Any]]:
 def follow(db: sqlite3.Connection, taken: int, rows: Sequence[tuple[int, int, Row]], marks: Mapping[str, int]) -> None:
     """Write what came after a change: rows (number, change, row) with their words, up to where it is."""
     _drop_dead(db, taken)
-    sequence = noted(db, "sequence") or 0
+    embedder = noted(db, "embedder")
     for number, change, row in rows:
-        sequence += 1
         _drop(db, number)
         requests = [row.request, *row.wordings][:PLACES]
         texts = [
@@ -116,12 +123,13 @@ def follow(db: sqlite3.Connection, taken: int, rows: Sequence[tuple[int, int, Ro
         db.executemany(f"INSERT INTO {table} (rowid, raw, masked) VALUES (?, ?, ?)", texts)
         _count(db, table, texts, 1)
         columns = (
-            *(number, row.id, change, sequence, row.to_json(), application_of(row.application), env_of(row.env)),
-            *(row.session, row.trust.rank, row.imported, row.success, row.task_key, text_key(row.to_embed)),
+            *(number, row.id, change, row.to_json(), application_of(row.application), env_of(row.env)),
+            *(row.session, row.trust.rank, row.imported, row.success, row.task_key, key := text_key(row.to_embed)),
             *(trusted, len(row.request.words), len(row.request.masked_words)),
         )
-        db.execute(f"INSERT INTO row VALUES ({', '.join('?' * len(columns))})", columns)
-    note(db, sequence=sequence, **marks)
+        insert = f"INSERT INTO row VALUES ({', '.join('?' * len(columns))}, {_VECTOR})"
+        db.execute(insert, (*columns, key, embedder))
+    note(db, **marks)
 
 
 def _count(db: sqlite3.Connection, table: str, texts: Iterable[tuple[int, str, str]], times: int) -> None:
@@ -135,13 +143,23 @@ def _count(db: sqlite3.Connection, table: str, texts: Iterable[tuple[int, str, s
 
 
 def put_vectors(db: sqlite3.Connection, embedder: str, vectors: Mapping[str, bytes]) -> None:
-    """Write vectors by the key of their text; rows that have such a text get the next numbers in sequence."""
-    sequence = noted(db, "sequence") or 0
+    """Write vectors by the key of their text, for the rows that have such a text."""
     rows = [(key, embedder, data) for key, data in vectors.items()]
-    db.executemany("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", rows)
-    numbered = [(number, key) for number, key in enumerate(vectors, start=sequence + 1)]
-    db.executemany("UPDATE row SET sequence = ? WHERE text_key = ?", numbered)
-    note(db, sequence=sequence + len(rows), embedder=embedder)
+    db.executemany("INSERT OR REPLACE INTO text_vector (text_key, embedder, data) VALUES (?, ?, ?)", rows)
+    db.executemany(f"UPDATE row SET vector = {_VECTOR} WHERE text_key = ?", [(key, embedder, key) for key in vectors])
+    note(db, embedder=embedder)
+
+
+def use_embedder(db: sqlite3.Connection, embedder: str) -> None:
+    """Give each row its vector of an embedder, where there is one."""
+    db.execute(f"UPDATE row SET vector = {_VECTOR.replace('?', 'row.text_key', 1)}", (embedder,))
+    note(db, embedder=embedder)
+
+
+def forget_vectors(db: sqlite3.Connection, embedder: str) -> None:
+    """Delete the vectors of an embedder, which gives others now."""
+    db.execute("DELETE FROM text_vector WHERE embedder = ?", (embedder,))
+    use_embedder(db, embedder)
 
 
 def _drop(db: sqlite3.Connection, number: int) -> None:
@@ -160,12 +178,13 @@ def _drop_dead(db: sqlite3.Connection, taken: int) -> None:
     for number in dead:
         _drop(db, number)
     if dead:
-        note(db, epoch=(noted(db, "epoch") or 0) + 1, **{"to erase": 1})
+        note(db, **{"to erase": 1})
 
 
 def erase_what_is_unused(db: sqlite3.Connection) -> None:
     """Leave no vector, value or word of what is gone."""
-    db.execute("DELETE FROM vector WHERE text_key NOT IN (SELECT text_key FROM row)")
+    db.execute("DELETE FROM text_vector WHERE text_key NOT IN (SELECT text_key FROM row)")
+    note(db, epoch=noted(db, "epoch") + 1)  # no process writes them into a file again
     db.execute("DELETE FROM word WHERE texts = 0")
     db.execute("DELETE FROM kept WHERE owner != '' AND owner NOT IN (SELECT id FROM row)")
     for table in TABLES:
@@ -176,4 +195,3 @@ def forget_rows(db: sqlite3.Connection) -> None:
     """Drop what is made from the records; vectors and kept values, which may have cost a request, stay."""
     for statement in ROWS:
         db.execute(statement)
-    note(db, epoch=(noted(db, "epoch") or 0) + 1)

@@ -20,7 +20,6 @@ from ufo_experience.store.files import read_regular, replace_file, storage_error
 if TYPE_CHECKING:
     from ufo_experience.index.base import Vector
 
-KIND = "flat"  # of the index in the file; one of another kind is made again
 MAX_FILE = 1 << 40
 FILE = "vectors.faiss"
 Matrix = NDArray[np.float32]
@@ -40,40 +39,40 @@ def unpacked(rows: list[bytes]) -> Matrix:
 
 
 class FolderVectors:
-    """The vectors of a folder's rows by number: from `vectors.faiss`, and what is newer from SQLite.
+    """The vectors of a folder's texts by number: from `vectors.faiss`, and what is newer from SQLite.
 
-    An `epoch` ends when rows go, `sequence` is the number of the newest row. Not safe for several threads at once.
+    An `epoch` ends when vectors go. Not safe for several threads at once.
     """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog, self._file = catalog, catalog.path.with_name(FILE)
         self._index: Any = None
-        self._of: list[Any] = []  # embedder, epoch and kind of what is in memory
-        self._up_to = 0  # the newest row that is in
+        self._of: list[Any] = []  # embedder and epoch of what is in memory
+        self._up_to = 0  # the newest vector that is in
 
     def state(self) -> tuple[int, int]:
-        """Epoch and sequence: another one, and rows or vectors have changed."""
-        return int(self._catalog.meta("epoch") or 0), int(self._catalog.meta("sequence") or 0)
+        """The epoch and the number of the newest vector: others, and vectors have changed."""
+        ask = "SELECT (SELECT value FROM meta WHERE name = 'epoch'), (SELECT max(number) FROM text_vector)"
+        epoch, newest = self._catalog.read(ask)[0]
+        return epoch, newest or 0
 
     def follow(self, embedder: str) -> int | None:
         """Take in the newest vectors of an embedder; returns their length, None when there are none."""
-        epoch, sequence = self.state()
-        of = [embedder, epoch, KIND]
+        epoch, newest = self.state()
+        of = [embedder, epoch]
         if self._of != of:
             self._of, written = of, self._written()
             self._index = self._read() if written.get("of") == of else None
-            self._up_to = written["sequence"] if self._index is not None else 0
-        if self._up_to < sequence:
-            ask = """SELECT number, vector.data FROM row JOIN vector USING (text_key)
-                WHERE embedder = ? AND sequence > ? ORDER BY sequence"""
-            new = self._catalog.read(ask, (embedder, self._up_to))
-            if new:
-                self._put(np.array([number for number, _ in new], np.int64), unpacked([data for _, data in new]))
-            self._up_to = sequence
+            self._up_to = written["up to"] if self._index is not None else 0
+        if self._up_to < newest:
+            ask = "SELECT number, data FROM text_vector WHERE embedder = ? AND number > ?"
+            if new := self._catalog.read(ask, (embedder, self._up_to)):
+                self._add(np.array([number for number, _ in new], np.int64), unpacked([data for _, data in new]))
+            self._up_to = newest
         return int(self._index.d) if self._index is not None and self._index.ntotal else None
 
     def nearest(self, vector: Vector, allowed: NDArray[np.bool_], k: int) -> list[int]:
-        """Numbers of the `k` nearest of those where `allowed` is True, nearest first."""
+        """Numbers of the `k` nearest of those where `allowed` is True, the nearest first."""
         import faiss
 
         faiss.omp_set_num_threads(1)  # one question: a second thread costs more than it gives
@@ -85,10 +84,10 @@ class FolderVectors:
         return numbers
 
     def write(self, embedder: str, newer: int) -> None:
-        """Write `vectors.faiss` when at least so many rows are newer than it."""
+        """Write `vectors.faiss` when at least so many vectors are newer than it."""
         written = self._written()
-        since = written["sequence"] if written.get("of") == [embedder, self.state()[0], KIND] else 0
-        late = self._catalog.read("SELECT count(*) FROM row WHERE sequence > ?", (since,))[0][0]
+        since = written["up to"] if written.get("of") == [embedder, self.state()[0]] else 0
+        late = self._catalog.read("SELECT count(*) FROM text_vector WHERE number > ?", (since,))[0][0]
         if late < newer or self._catalog.in_memory or self.follow(embedder) is None:
             return
         import faiss
@@ -96,7 +95,7 @@ class FolderVectors:
         self._catalog.note(faiss=None)  # until the new file is there: one that is not marked is not read
         data = faiss.serialize_index(self._index).tobytes()
         replace_file(self._file, data)
-        told = {"of": self._of, "sequence": self._up_to, "sha256": hashlib.sha256(data).hexdigest()}
+        told = {"of": self._of, "up to": self._up_to, "sha256": hashlib.sha256(data).hexdigest()}
         self._catalog.note(faiss=json.dumps(told))
 
     def is_whole(self) -> bool:
@@ -130,12 +129,10 @@ class FolderVectors:
         whole = hashlib.sha256(data).hexdigest() == self._written().get("sha256")
         return faiss.deserialize_index(np.frombuffer(data, np.uint8)) if whole else None
 
-    def _put(self, numbers: NDArray[np.int64], vectors: Matrix) -> None:
-        """Insert or replace."""
+    def _add(self, numbers: NDArray[np.int64], vectors: Matrix) -> None:
         import faiss
 
         if self._index is None:
             half, inner = faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
             self._index = faiss.IndexIDMap2(faiss.IndexScalarQuantizer(vectors.shape[1], half, inner))
-        self._index.remove_ids(faiss.IDSelectorBatch(numbers))
         self._index.add_with_ids(vectors, numbers)

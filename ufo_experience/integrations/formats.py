@@ -12,7 +12,6 @@ from ufo_experience.ids import content_id
 from ufo_experience.schema import Experience, Step, Trust, validate
 
 FINISHED = "<FINISH>"
-_OUTCOME_WORDS = {True: "success", False: "failure", None: "unknown"}
 _USUAL = {"button": "left", "double": False}  # how a click is unless the log says otherwise
 
 
@@ -25,7 +24,7 @@ def to_saved_session(experience: Experience) -> dict[str, Any]:
         "trajectory": [
             {"round": 0, "observation": step.observation, **_plan_action(step)} for step in experience.action.steps
         ],
-        "outcome": _OUTCOME_WORDS[outcome.success],
+        "outcome": outcome.word,
         "evaluation_score": outcome.score,
         "cost": outcome.cost,
         "tokens": outcome.tokens,

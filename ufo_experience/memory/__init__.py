@@ -35,17 +35,7 @@ from ufo_experience.request import Request
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.retrieve.retriever import Query
 from ufo_experience.retrieve.structured import ActionAdvice, rank, recommend
-from ufo_experience.schema import (
-    Experience,
-    Hit,
-    Judge,
-    Problem,
-    State,
-    Trust,
-    Verdict,
-    expect,
-    validate,
-)
+from ufo_experience.schema import Experience, Hit, Judge, Problem, State, Trust, Verdict, expect, validate
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore

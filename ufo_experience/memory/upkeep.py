@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, UsageError, names_arguments
@@ -21,17 +23,11 @@ from ufo_experience.settings import Settings
 from ufo_experience.store import exchange, selection
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
 from ufo_experience.store.exchange import ExportReport, ImportReport
+from ufo_experience.store.files import storage_errors
 from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.location import quoted
-from ufo_experience.store.selection import (
-    ChangeReport,
-    RecordFilter,
-    SourceInfo,
-    StoreStats,
-    resolve,
-    resolve_among,
-    resolve_removed,
-)
+from ufo_experience.store.selection import ChangeReport, RecordFilter, SourceInfo, StoreStats, resolve
+from ufo_experience.trust.risk import risks
 
 Records = list[Experience]  # named here: inside the class `list` is a method
 Sources = list[SourceInfo]
@@ -138,7 +134,7 @@ class Upkeep:
     def approve(
         self, *ids: str | Iterable[str], where: RecordFilter | None = None, dry_run: bool = False
     ) -> ChangeReport:
-        """Sign records off: they may be shown to agents everywhere. See `selection.set_trust`.
+        """Sign records off: they may be shown to agents everywhere.
 
         Named by a filter, records with a risky step are left out (and listed) unless the filter says `risk`.
         """
@@ -151,7 +147,7 @@ class Upkeep:
         dry_run: bool = False,
         reason: str | None = None,
     ) -> ChangeReport:
-        """Take records out of use without deleting them; the reason is kept. See `selection.set_trust`."""
+        """Take records out of use without deleting them; the reason is kept."""
         return self._set_trust(ids, where, Trust.QUARANTINED, dry_run, redact_text(reason or ""))
 
     def _set_trust(
@@ -161,10 +157,18 @@ class Upkeep:
         lessons = {one for one in meant.ids if is_lesson(one)}
         if not dry_run:
             self.parts.lessons.set_trust(lessons, trust)
-        records = replace(meant, ids=tuple(one for one in meant.ids if one not in lessons))
-        if lessons and records.is_empty:
+        meant = replace(meant, ids=tuple(one for one in meant.ids if one not in lessons))
+        if lessons and meant.is_empty:
             return ChangeReport(dry_run=dry_run)
-        return selection.set_trust(self.store, records, trust, dry_run=dry_run, reason=reason)
+        found = selection.chosen(self.store, meant)
+        careful = trust is Trust.APPROVED and not meant.ids and meant.risk is None
+        kinds = {one.id: risks(one) for one in found} if careful else {}
+        changed = [one for one in found if not kinds.get(one.id)]
+        left_out = [(id, f"risky ({', '.join(kind)}); approve it by its id") for id, kind in kinds.items() if kind]
+        if not dry_run:
+            seen, change = meant.expected, partial(self.store.set_status, trust=trust, reason=reason)
+            changed = [change(one.id, expected=seen.get(one.id)) for one in changed]
+        return ChangeReport(changed, left_out, dry_run)
 
     def remove(
         self, *ids: str | Iterable[str], where: RecordFilter | None = None, dry_run: bool = False
@@ -178,7 +182,7 @@ class Upkeep:
 
     def undo_remove(self, *ids: str | Iterable[str]) -> Records:
         """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
-        back = self.store.restore(resolve_removed(self.store, _meant(ids, None).ids))
+        back = self.store.restore(resolve(self.store, _meant(ids, None).ids, removed=True))
         self.index_if_possible()
         return back
 
@@ -196,7 +200,7 @@ class Upkeep:
         by_source = RecordFilter(ids=(str(source),)) if named_by_id else RecordFilter(source=str(source))
         meant = by_source if source is not None else where or RecordFilter()
         selection.expect_some(meant)
-        named = resolve_among(known, meant.ids) if meant.ids else None
+        named = resolve(self.store, meant.ids, removed=None) if meant.ids else None
         there = [*self.store.scan(named), *self.store.scan_removed(named)]
         gone = [one for one in there if meant.admits(one)]
         if not dry_run:
@@ -233,7 +237,11 @@ class Upkeep:
         return learn(admitted, self.parts.lessons, self.parts.service(), model)
 
     def export(self, format: str = "json", output: str | Path | None = None) -> ExportReport:
-        """Write all records to one file, or into the report's `text`; see `exchange.export`."""
+        """Write all records to one file, or into the report's `text`: `json` and `yaml` (ours, both can be imported),
+        `ufo` (its `experience.yaml`, of successes that are not quarantined).
+
+        Raises `UsageError`: no such format; `StorageError`: an older file of that name is as it was.
+        """
         expect((str, Path), "" if output is None else output, "output")
         return exchange.export(self.store, format, output)
 
@@ -250,29 +258,27 @@ class Upkeep:
         """
         expect((str, Path), file, "file")
         path = exchange.ufo_yaml(Path(file))
-        entries = exchange.read_export(path)
+        entries, kept = exchange.read_export(path), self.settings.keep_observations
         if entries is None and restore:
             raise DataError("no export of this package: only that can be restored", file=str(file))
-        report = self._read_logs(path) if entries is None else self._import(entries, restore)
+        report = (
+            self._read_logs(path) if entries is None else exchange.import_entries(self.store, entries, restore, kept)
+        )
         for place in (".", "experience_db", "demonstration_db"):
             report.unopened += exchange.ufo_index(path.parent / place)
         if approve:
             same = {one.id for one in self.store.scan() if _same_file(one.provenance.source, path)}
             known = tuple(sorted({*report.added, *report.known, *same}))
-            done = selection.set_trust(self.store, RecordFilter(ids=known), Trust.APPROVED) if known else ()
-            report.approved = [one.id for one in done]
+            report.approved = [one.id for one in (self.approve(*known) if known else ())]
         self.index_if_possible()
         return report
 
     def import_json(self, json_str: str, *, restore: bool = False) -> ImportReport:
         """Take in what `export_json` gave, quarantined until somebody approves it; `restore` as in `import_`."""
-        report = self._import(exchange.entries_of(expect(str, json_str, "json_str")), restore)
+        entries = exchange.entries_of(expect(str, json_str, "json_str"))
+        report = exchange.import_entries(self.store, entries, restore, self.settings.keep_observations)
         self.index_if_possible()
         return report
-
-    def _import(self, entries: Iterable[object], restore: bool) -> ImportReport:
-        kept = self.settings.keep_observations
-        return exchange.import_entries(self.store, entries, restore=restore, keep_observations=kept)
 
     def _read_logs(self, file: Path) -> ImportReport:
         from ufo_experience.ingest import ingest
@@ -288,16 +294,38 @@ class Upkeep:
 
     def stats(self) -> StoreStats:
         """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""
-        told = selection.stats(self.store, self.parts.policy)
-        name = self.parts.index.embedder_name()
-        indexed = self.parts.index.count() - len(self.parts.index.missing()) if name else 0
+        records, index, given = list(self.store.scan()), self.parts.index, self.settings.threshold
+        times = [one.created_at for one in records]
+        name = index.embedder_name()
         calibrated = self.parts.threshold(name) if name else None
-        given = self.settings.threshold
-        return replace(told, embedder=name, indexed=indexed, threshold=calibrated if given == "auto" else given)
+        return StoreStats(
+            location=self.store.location,
+            records=len(records),
+            trust=_counts(one.trust.value for one in records),
+            outcome=_counts(one.outcome.word for one in records),
+            applications=_counts(one.state.application or "-" for one in records),
+            formats=_counts(one.provenance.format or "-" for one in records),
+            risky=sum(one.trust is not Trust.APPROVED and bool(risks(one)) for one in records),
+            injected=sum(one.usage.injected for one in records),
+            helped=sum(one.usage.helped for one in records),
+            hurt=sum(one.usage.hurt for one in records),
+            look_again=sum(self.parts.policy.look_again(one) is not None for one in records),
+            oldest=min(times, default=None),
+            newest=max(times, default=None),
+            bytes=_size(self.store),
+            embedder=name,
+            indexed=index.count() - len(index.missing()) if name else 0,
+            threshold=calibrated if given == "auto" else given,
+        )
 
     def sources(self) -> Sources:
-        """Where the records came from, the newest first."""
-        return selection.sources(self.store)
+        """Where the records came from, the newest first; those added by a program have the source ""."""
+        found: dict[tuple[str, str], SourceInfo] = {}
+        for one in sorted(self.store.scan(), key=lambda one: one.created_at):
+            key = one.provenance.source, one.provenance.format
+            records = found[key].records + 1 if key in found else 1
+            found[key] = SourceInfo(*key, records, one.created_at)
+        return sorted(found.values(), key=lambda info: (info.newest, info.source), reverse=True)
 
 
 def _meant(ids: Ids, where: RecordFilter | None) -> RecordFilter:
@@ -307,6 +335,21 @@ def _meant(ids: Ids, where: RecordFilter | None) -> RecordFilter:
     for one in named:
         expect(str, one, "id")
     return replace(filter, ids=(*named, *filter.ids))
+
+
+def _counts(names: Iterable[str]) -> dict[str, int]:
+    """How often each name stands there, the most frequent first."""
+    return dict(Counter(names).most_common())
+
+
+def _size(store: ExperienceStore) -> int | None:
+    """The bytes that a folder takes on disk."""
+    root = getattr(store, "root", None)
+    if not isinstance(root, Path):
+        return None
+    with storage_errors(root):
+        files = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
+        return sum(path.lstat().st_size for path in files)
 
 
 def _same_file(source: str, file: Path) -> bool:

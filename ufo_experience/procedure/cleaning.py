@@ -5,6 +5,7 @@ The stored record is not changed. Ordinary UI text comes out as it went in, and 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -56,6 +57,16 @@ def clean(text: str, limit: int | None = None) -> str:
         for pattern, replacement in _TOKENS:
             text = pattern.sub(replacement, text)
     return text if limit is None or len(text) <= limit else text[: max(0, limit - 1)] + "…"
+
+
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+
+
+def printable(text: str) -> str:
+    """`text` for the eye: control and direction characters as JSON writes them; line breaks and tabs stay."""
+    return _UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 _TAG = re.compile(r"<(?=[/!?A-Za-z_<])|(?<=>>)>")

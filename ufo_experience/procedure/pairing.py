@@ -81,7 +81,7 @@ def pair(old: Request, new: Request, said: frozenset[str] = frozenset()) -> Pair
 
 def _paired(old: Request, new: Request, said: Iterable[str]) -> Pairing:
     a, b = _pieces(old, said), _pieces(new, said)
-    alike = len(_words(a) & _words(b)) >= _ALIKE * max(len(_words(a)), len(_words(b)), 1)
+    alike = _read_alike(a, b)
     found = _side_by_side(a, b, old.text, new.text) if alike else _by_kind(a, b)
     values = {one.text.casefold(): other.text for one, other in found}
     rest_old, rest_new = _others(a, [one for one, _ in found]), _others(b, [one for _, one in found])
@@ -93,6 +93,14 @@ def _paired(old: Request, new: Request, said: Iterable[str]) -> Pairing:
         dropped=_only(rest_old, b),
         alike=alike,
     )
+
+
+def _read_alike(a: Sequence[Piece], b: Sequence[Piece]) -> bool:
+    """True where they share half of their words, or all but what the run typed: "Search for blue lamps"."""
+    old, new = _words(a), _words(b)
+    rest = _words(one for one in a if not one.said)
+    is_said = bool(rest) and rest != old and rest <= new
+    return is_said or len(old & new) >= _ALIKE * max(len(old), len(new), 1)
 
 
 def _pieces(request: Request, said: Iterable[str]) -> list[Piece]:

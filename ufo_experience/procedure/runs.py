@@ -21,7 +21,7 @@ from ufo_experience.controls import bare
 from ufo_experience.procedure.steps import ProcedureStep, read_steps
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request
-from ufo_experience.retrieve.tasks import task_key
+from ufo_experience.retrieve.tasks import task_key_of
 from ufo_experience.schema import Experience
 from ufo_experience.trust.agreement import may_agree
 
@@ -116,7 +116,7 @@ def request_of(run: Experience) -> Request:
 
 def is_same_task(run: Experience, other: Experience) -> bool:
     """True for runs of one application whose requests say the same but for their values."""
-    return task_key(request_of(run)) == task_key(request_of(other))
+    return task_key_of(run) == task_key_of(other)
 
 
 def is_same_way(run: Experience, other: Experience) -> bool:
@@ -154,7 +154,7 @@ def join(experiences: Iterable[Experience]) -> list[KnownProcedure]:
     """Records as procedures, that with the newest run first."""
     tasks: dict[str, list[Experience]] = {}
     for one in sorted(experiences, key=_age, reverse=True):
-        tasks.setdefault(task_key(request_of(one)), []).append(one)
+        tasks.setdefault(task_key_of(one), []).append(one)
     found = [known for key, runs in tasks.items() for known in _ways(key, runs)]
     return sorted(found, key=lambda known: known.last, reverse=True)
 

@@ -179,7 +179,7 @@ class Retriever:
         features: Mapping[str, float],
     ) -> Found:
         raw = lifted(request, one.row, score) if one.row.wordings else score
-        if task_key(here) == one.row.task_key and conflict(request, one.row.request) is None:
+        if task_key(here) == task_key(one.row.request) and conflict(request, one.row.request) is None:
             raw = max(raw, SAME_TASK)
         if one.cosine is not None:
             features = {**features, "cosine": one.cosine}

@@ -1,21 +1,21 @@
 """What makes requests one task: they say the same but for values, in one application.
 
 A value marks itself (quoted, a number, a name), or is a word that requests to computers do not know: a login, a code. A
-verb at the beginning, with its capital, is none. On ten authors' sets all 218 requests that are one task with a record
-are of its procedure; where any word may differ at the same place, 116 of 198 are.
+verb at the beginning, with its capital, is none. Of a run what it typed or chose is one, too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 
 from ufo_experience.controls import is_fixed, is_part_of_page, role_of
 from ufo_experience.ids import content_id
 from ufo_experience.redact.typed import SLOT_TYPE
-from ufo_experience.request import Request, application_key, on_forgetting, stem
+from ufo_experience.request import Request, Value, application_key, find_whole, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
 from ufo_experience.schema import Experience, Step
@@ -38,8 +38,28 @@ def task_key(request: Request) -> str:
     """
     said, odd = request.masked, _odd_words(request)
     if odd:
-        said = _NAMES.sub("<name>", _WORD.sub(lambda word: "<name>" if word[0] in odd else word[0], said))
-    return content_id([application_key(request.application), said])[:16]
+        said = _WORD.sub(lambda word: "<name>" if word[0] in odd else word[0], said)
+    return content_id([application_key(request.application), _NAMES.sub("<name>", said)])[:16]
+
+
+def task_key_of(run: Experience) -> str:
+    """That of a run: what it typed or chose is a value of its request, though nothing marks it there ("blue lamps")."""
+    request = Request.parse(run.state.request or run.state.task, run.state.application)
+    return task_key(_with_values(request, dict.fromkeys(_values_said(run), "name")))
+
+
+def _with_values(request: Request, kinds: Mapping[str, str]) -> Request:
+    """A request with texts (in lower case) as values of these kinds where they stand behind its first word."""
+    text, values = request.text.casefold(), list(request.values)
+    for one in sorted(kinds, key=lambda text: (-len(text), text)):
+        at = find_whole(one, text, 1) if len(text) == len(request.text) else -1
+        end = at + len(one)
+        cut = [value for value in values if at < value.end and value.start < end]
+        is_more = any(len(value.text) < len(one) for value in cut) or not cut
+        if at > 0 and is_more and all(at <= value.start and value.end <= end for value in cut):
+            whole = Value(kinds[one], request.text[at:end], at, end)
+            values = [*(value for value in values if value not in cut), whole]
+    return replace(request, values=tuple(sorted(values, key=lambda value: value.start)))
 
 
 def _odd_words(request: Request) -> frozenset[str]:
@@ -68,16 +88,17 @@ def reads_alike(asked: Request, stored: Request) -> bool:
 
 
 def is_same_but_for_values(asked: Request, stored: Request, run: Experience) -> bool:
-    """True for requests that differ only in words that the run typed or chose, or that are odd on either side."""
-    said, odd = said_in(run), _odd_words(stored)
-    odd_now = _odd_words(asked) | {"<name>"}
-    new, old = (_joined(_WORD.findall(one.masked), said) for one in (asked, stored))
+    """True for requests that differ only in what the run typed, chose or took, or in words odd on either side."""
+    texts = {f"said{place}": text for place, text in enumerate(said_in(run))}
+    marks = {text: mark for mark, text in texts.items()}
+    odd, odd_now = _odd_words(stored), _odd_words(asked) | {"<name>"}
+    new, old = (_WORD.findall(_with_values(one, marks).masked) for one in (asked, stored))
     changes = [one for one in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if one[0] != "equal"]
     for kind, i, j, k, m in changes:
-        was, now = old[i:j], new[k:m]
-        is_said = len(was) == 1 and was[0] in said and _may_be_text(now, like=was[0])
-        is_odd_now = j - i == m - k <= _MOST_WORDS and odd.issuperset(was) and odd_now.issuperset(now)
-        if kind != "replace" or not (is_said or is_odd_now):
+        text = texts.get(old[i].strip("<>")) if j - i == 1 else None
+        is_text = text is not None and _may_be_text(new[k:m], like=text)
+        is_odd_now = j - i == m - k <= _MOST_WORDS and odd.issuperset(old[i:j]) and odd_now.issuperset(new[k:m])
+        if kind != "replace" or not (is_text or is_odd_now):
             return False
     return bool(changes)
 
@@ -87,21 +108,16 @@ def _may_be_text(words: Sequence[str], like: str) -> bool:
     return len(words) <= _LONGEST and (_GOES_ON if " " in like else SKIPPED | _GOES_ON).isdisjoint(words)
 
 
-def _joined(words: Sequence[str], said: Collection[str]) -> list[str]:
-    """The words, those of each text in `said` as one."""
-    found, at = [], 0
-    longest = max((len(text.split()) for text in said), default=1)
-    while at < len(words):
-        spans = (" ".join(words[at : at + count]) for count in range(longest, 1, -1))
-        text = next((one for one in spans if one in said), words[at])
-        found.append(text)
-        at += len(text.split())
-    return found
-
-
 def said_in(run: Experience) -> frozenset[str]:
     """What a run typed or chose, and the items it took, in lower case."""
-    said = {text.casefold() for step in run.action.steps for text in _values_of(step)}
+    items = (step.target_control.name.casefold() for step in run.action.steps if _takes_item(step))
+    return _values_said(run) | frozenset(items) - {""}
+
+
+def _values_said(run: Experience) -> frozenset[str]:
+    """What a run typed or chose, in lower case."""
+    values = (value for step in run.action.steps for value in step.parameters.values())
+    said = {value.casefold() for value in values if isinstance(value, str)}
     request = (run.state.request or run.state.task).casefold().split()
     for kind in run.slots.values():
         told = SLOT_TYPE.fullmatch(kind)
@@ -110,13 +126,11 @@ def said_in(run: Experience) -> frozenset[str]:
     return frozenset(said) - {""}
 
 
-def _values_of(step: Step) -> Iterator[str]:
-    """What a step types, or takes of what belongs to a user: an item of a list, a link in a row."""
-    yield from (value for value in step.parameters.values() if isinstance(value, str))
+def _takes_item(step: Step) -> bool:
+    """True for a step on what belongs to a user: an item of a list, a link in a row."""
     control, role = step.target_control, role_of(step.target_control.type)
     in_row = role == "hyperlink" and control.within and not is_part_of_page(control.within)
-    if in_row or not is_fixed(role):
-        yield control.name
+    return bool(in_row) or not is_fixed(role)
 
 
 on_forgetting(task_key.cache_clear)

@@ -230,14 +230,9 @@ def difference(old: Experience, new: Experience) -> list[tuple[str, str]]:
 
 
 def _lines(one: Experience) -> list[str]:
-    steps = (
-        f"{step.step_number}. {step.action_type} {step.target_control.type or ''} {step.target_control.name!r}"
-        f" {step.parameters or ''}"
-        for step in one.action.steps
-    )
     return [
         f"task: {one.state.request or one.state.task}",
         *(f"tip: {tip}" for tip in one.action.tips),
         *(f"slot {name}: {kind}" for name, kind in sorted(one.slots.items())),
-        *(" ".join(step.split()) for step in steps),
+        *(" ".join(str(step).split()) for step in one.action.steps),
     ]

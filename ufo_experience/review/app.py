@@ -22,27 +22,24 @@ from starlette.staticfiles import StaticFiles
 
 from ufo_experience.errors import ConflictError, DataError, ExperienceError, NotFoundError, UsageError
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.procedure.cleaning import printable
 from ufo_experience.review.actions import Actions, Change, Jobs, difference, edited
 from ufo_experience.review.guard import Guard
 from ufo_experience.review.pages import Pages
 from ufo_experience.review.rows import plain_name
 
 HERE = Path(__file__).parent
-_HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
 STATUS: dict[Any, int] = {HTTPException: 404, ConflictError: 409, NotFoundError: 404, UsageError: 400}
 STATUS[ExperienceError] = 500
 
 
-def visible(value: Any) -> Any:
-    """Text with control, invisible and bidi characters as escapes that a person sees; other values as they are."""
-    if type(value) is str:  # markup of a macro is made of such texts
-        return _HIDDEN.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", value)
-    return value
-
-
 def environment() -> Environment:
+    """Templates in which no text moves what stands around it."""
     made = Environment(
-        loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, finalize=visible
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: printable(value) if type(value) is str else value,  # markup is made of such texts
     )
     made.filters["plain"] = plain_name
     made.filters["counted"] = lambda count, word: f"{count} {word}{'' if count == 1 else 's'}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from itertools import islice
@@ -76,6 +77,10 @@ class Status(Model):
         return one.model_copy(update={"trust": trust, "usage": self.usage, "outcome": outcome})
 
 
+Changing = tuple[list[Row], Callable[[Iterable[Event]], None]]
+Recorded = tuple[Experience, str, bool, Status]  # as learned, its content's digest, if it is unedited, its status
+
+
 def used(usage: Usage, event: Event) -> Usage:
     """Usage after one more run in which the record was shown; unchanged when this session was reported before."""
     if event.session and event.session in usage.sessions:
@@ -119,6 +124,7 @@ class ExperienceStore(ABC):
     location: str  # the folder or URL this store was opened from, without a password
     shared: bool  # others write here whom nobody on this machine has let in: trust is given by approval
     cache_folder: Path  # on this machine, for what is not a record: the audit log, the books of what was spent
+    _edited = Trust.OBSERVED  # at most, of a record that is not what its trust was given to
 
     # ---- what each kind of store does its own way ----
 
@@ -129,14 +135,6 @@ class ExperienceStore(ABC):
     @abstractmethod
     def events(self, id: str | None = None) -> Iterator[Event]:
         """What happened, oldest first: to one record, or to all."""
-
-    @abstractmethod
-    def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
-        """Take records out; returns the ids that were there. `restore` brings them back until they are purged."""
-
-    @abstractmethod
-    def restore(self, ids: Iterable[str]) -> list[Experience]:
-        """Bring removed records back as they were. Raises `NotFoundError`; then none is."""
 
     @abstractmethod
     def purge(self, ids: Iterable[str]) -> list[Experience]:
@@ -163,16 +161,16 @@ class ExperienceStore(ABC):
         """The rows of live or of removed records, all or those of some ids, by id."""
 
     @abstractmethod
-    def _load(self, row: Row) -> Experience:
-        """The record of a row as it is now. Raises `NotFoundError` where it went meanwhile, `DataError`."""
+    def _read(self, row: Row) -> Recorded:
+        """What is known of the record of a row. Raises `NotFoundError` where it went meanwhile, `DataError`."""
 
     @abstractmethod
     def _add_group(self, group: Sequence[Experience]) -> set[str]:
         """Commit records in one go; returns the ids of those that were not there before."""
 
     @abstractmethod
-    def _note(self, id: str, events: Callable[[Experience], Sequence[Event]]) -> Experience:
-        """Append the events of a live record, with no other writer between; returns the record after them."""
+    def _changing(self, ids: Iterable[str], *, removed: bool = False) -> AbstractContextManager[Changing]:
+        """Keep other writers from live (or removed) records: their rows, and what notes events of these, once."""
 
     # ---- what follows from it ----
 
@@ -186,9 +184,7 @@ class ExperienceStore(ABC):
 
     def get(self, id: str) -> Experience:
         """The live record with this id, as it is now. Raises `NotFoundError` or `DataError`."""
-        for row in self._rows([id]):
-            return self._load(row)
-        raise NotFoundError(f"no experience {id!r}", file=self.location)
+        return self._load(self._expected([id], self._rows([id]))[0])
 
     def __contains__(self, id: object) -> bool:
         """True when there is a live record with this id."""
@@ -213,6 +209,17 @@ class ExperienceStore(ABC):
         except DataError as error:
             _log.warning("left out: %s", error)
             return None
+
+    def _load(self, row: Row) -> Experience:
+        one, content, whole, status = self._read(row)
+        return status.over(one, content, whole, self._edited)
+
+    def _expected(self, ids: Iterable[str], rows: Iterable[Row], what: str = "experience") -> list[Row]:
+        """The rows of these ids. Raises `NotFoundError` unless all are there."""
+        found = list(rows)
+        if missing := set(ids) - {row[0] for row in found}:
+            raise NotFoundError(f"no {what} {min(missing)!r}", file=self.location)
+        return found
 
     def add(self, experiences: Iterable[Experience]) -> Added:
         """Commit records, in groups of up to 512; idempotent. Usage that is not empty is kept as an event."""
@@ -250,24 +257,37 @@ class ExperienceStore(ABC):
     def put_back(self, id: str, said: Said, *, expected: str | None = None, reason: str = "") -> Experience:
         """Note what trust and verdict were before: None where what the record says counts again."""
 
-        def events(seen: Experience) -> list[Event]:
-            check_expected(seen, expected)
-            return [event(kind, id, reason=reason, **{str(kind): value}) for kind, value in said.items()]
-
-        return self._note(id, events)
+        with self._changing([id]) as (rows, note):
+            (row,) = self._expected([id], rows)
+            check_expected(self._load(row), expected)
+            about = {"trust": self._read(row)[1]} if said.get("trust") else {}
+            note(
+                event(kind, id, reason=reason, content=about.get(kind, ""), **{str(kind): value})
+                for kind, value in said.items()
+            )
+        return self.get(id)
 
     def update_usage(self, id: str, success: bool, *, session: str = "") -> bool:
         """Note that the record helped (or hurt) in a session; False when that session was reported before."""
         noted = event("help" if success else "harm", id, session=content_id([session])[:16] if session else "")
-        counted = False
+        with self._changing([id]) as (rows, note):
+            before = self._load(*self._expected([id], rows)).usage
+            if counts := used(before, noted) != before:
+                note([noted])
+        return counts
 
-        def events(seen: Experience) -> list[Event]:
-            nonlocal counted
-            counted = used(seen.usage, noted) != seen.usage
-            return [noted] if counted else []
+    def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
+        """Take records out; returns the ids that were there. `restore` brings them back until they are purged."""
+        with self._changing(ids) as (rows, note):
+            note(event("removed", row[0], reason=reason) for row in rows)
+        return [row[0] for row in rows]
 
-        self._note(id, events)
-        return counted
+    def restore(self, ids: Iterable[str]) -> list[Experience]:
+        """Bring removed records back as they were. Raises `NotFoundError`; then none is."""
+        wanted = list(ids)
+        with self._changing(wanted, removed=True) as (rows, note):
+            note(event("restored", row[0]) for row in self._expected(wanted, rows, "removed record"))
+        return [self.get(id) for id in wanted]
 
 
 def event(kind: EventKind, id: str, **what: Any) -> Event:

@@ -65,12 +65,8 @@ class ExportReport:
 # ---- out ----
 
 
-def export(store: ExperienceStore, format: str = "json", output: str | Path | None = None) -> ExportReport:
-    """Write the records to one file: `json` and `yaml` (ours, both can be imported), `ufo` (its `experience.yaml`, of
-    successes that are not quarantined).
-
-    Raises `UsageError`: no such format; `StorageError`: an older file of that name is as it was.
-    """
+def export(store: ExperienceStore, format: str, output: str | Path | None) -> ExportReport:
+    """See `ExperienceMemory.export`."""
     writers = {"json": _as_json, "yaml": _as_yaml, "ufo": view_text}
     if format not in writers:
         raise UsageError(f"no export format {format!r}; known: {', '.join(writers)}")
@@ -109,7 +105,7 @@ def _full(experience: Experience) -> dict[str, Any]:
 
 
 def import_entries(
-    store: ExperienceStore, entries: Iterable[Any], *, restore: bool, keep_observations: KeepObservations
+    store: ExperienceStore, entries: Iterable[Any], restore: bool, keep_observations: KeepObservations
 ) -> ImportReport:
     """Add the records and lessons of an export that was read already; with `restore` they are taken as written.
 

@@ -19,7 +19,7 @@ import json
 import logging
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from ufo_experience.errors import DataError, NotFoundError, RefusedError, Storag
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Usage
 from ufo_experience.store import files
-from ufo_experience.store.base import Event, ExperienceStore, Row, StoreReport, event
+from ufo_experience.store.base import Changing, Event, ExperienceStore, Recorded, Row, StoreReport, event
 from ufo_experience.store.catalog import FOLDER as INDEX
 from ufo_experience.store.catalog import Catalog, Rows
 from ufo_experience.store.location import check_writable, quoted
@@ -125,14 +125,14 @@ class FolderStore(ExperienceStore):
             return self.catalog.read(f"{_COLUMNS} {_WHICH[removed]} ORDER BY id")
         return self.catalog.read(f"{_COLUMNS} {_WHICH[removed]} AND {_AMONG} ORDER BY id", [_listed(ids)])
 
-    def _load(self, row: Row) -> Experience:
-        """The record of a row of the catalog. One whose file changed under its name is read again."""
+    def _read(self, row: Row) -> Recorded:
+        """Of a row of the catalog. A record whose file changed under its name is read again."""
         id, path, stamp, content, edited, said = row
         if (now := self._watch.stamp(path)) == stamp:
-            return status_of(said).over(self._watch.parsed(path, stamp), content, not edited)
+            return self._watch.parsed(path, stamp), content, not edited, status_of(said)
         self._watch.take({path: None})
         for changed in self.catalog.read(f"{_COLUMNS} id = ? AND path = ?", (id, path)):
-            return self._load(changed)
+            return self._read(changed)
         if now:
             self._watch.read(path)  # which says what is wrong with it
         raise NotFoundError(f"no experience {id!r}", file=self.location)
@@ -173,35 +173,23 @@ class FolderStore(ExperienceStore):
         paths = (f"{RECORDS}/{folder}/{words}-{one.id[:digits]}{SUFFIX}" for digits in (8, 16, 32))
         return next(path for path in paths if not os.path.lexists(self.root / path))
 
-    def _note(self, id: str, events: Callable[[Experience], Sequence[Event]]) -> Experience:
+    @contextmanager
+    def _changing(self, ids: Iterable[str], *, removed: bool = False) -> Iterator[Changing]:
         with self._writing():
-            seen = self.get(id)
-            content = self.catalog.read("SELECT content FROM record WHERE id = ?", (id,))[0][0]
-            noted = [one.model_copy(update={"content": content}) if one.trust else one for one in events(seen)]
-            if not noted:
-                return seen
-            self._append(noted)
-            return self.get(id)
+            rows = self._rows(ids, removed=removed)
 
-    def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
-        with self._writing():
-            rows = self._rows(ids)
-            self._append([event("removed", row[0], reason=reason) for row in rows])  # counts before the file moves
-            for id, path, *_ in rows:
-                self._move(path, f"{REMOVED}/{id}{SUFFIX}")
-        return [row[0] for row in rows]
+            def note(events: Iterable[Event]) -> None:
+                noted = list(events)
+                kinds = {one.id: one.kind for one in noted}
+                for row in rows:
+                    if kinds.get(row[0]) == "restored" and row[1].startswith(REMOVED):
+                        self._move(row[1], self._free_place(self._load(row)))
+                self._append(noted)
+                for id, path, *_ in rows:
+                    if kinds.get(id) == "removed":  # which counts before the file moves
+                        self._move(path, f"{REMOVED}/{id}{SUFFIX}")
 
-    def restore(self, ids: Iterable[str]) -> list[Experience]:
-        wanted = list(ids)
-        with self._writing():
-            rows = {row[0]: row for row in self._rows(wanted, removed=True)}
-            if missing := set(wanted) - rows.keys():
-                raise NotFoundError(f"no removed record {min(missing)!r}", file=self.location)
-            for row in rows.values():
-                if row[1].startswith(REMOVED):
-                    self._move(row[1], self._free_place(self._load(row)))
-            self._append([event("restored", id) for id in rows])
-        return [self.get(id) for id in wanted]
+            yield rows, note
 
     def purge(self, ids: Iterable[str]) -> list[Experience]:
         wanted = sorted({id for id in ids if is_id(id)})

@@ -21,6 +21,7 @@ import secrets
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from multiprocessing.connection import wait
 from pathlib import Path
 from threading import BoundedSemaphore
@@ -34,7 +35,7 @@ from psycopg import conninfo, errors
 from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, StorageError, UsageError
 from ufo_experience.ids import is_id, new_id
 from ufo_experience.schema import Experience, Problem, Trust, Usage, validate
-from ufo_experience.store.base import Event, ExperienceStore, Row, Status, StoreReport, event
+from ufo_experience.store.base import Changing, Event, ExperienceStore, Recorded, Row, Status, StoreReport, event
 from ufo_experience.store.records import decode, encode
 
 PAGE = 500  # rows fetched at once
@@ -121,14 +122,11 @@ WHERE NOT EXISTS (
 )
 ON CONFLICT DO NOTHING RETURNING id
 """
-_RESTORE = """
-UPDATE ufo_experience.record SET removed = false,
-    indexed = EXISTS (SELECT FROM ufo_experience.row WHERE row.id = record.id)
-WHERE id = ANY(%s) AND removed
-"""
 _READ = "SELECT id, record::text, status FROM ufo_experience.record WHERE"
 _NOTE = "INSERT INTO ufo_experience.event (id, kind, event) VALUES (%s, %s, %s)"
-_STATUS = "UPDATE ufo_experience.record SET (trust, status) = (%s, %s::json) WHERE id = %s"
+_STATUS = """
+UPDATE ufo_experience.record SET (trust, status, removed) = (coalesce(%s, trust), %s::json, %s) WHERE id = %s
+"""
 _TICK = f"UPDATE ufo_experience.clock SET changes = changes + 1 WHERE slot = pg_backend_pid() % {CLOCKS}"
 
 Connection = psycopg.Connection[Any]
@@ -139,6 +137,7 @@ class PostgresStore(ExperienceStore):
     """Experiences in a database, one store in each. Open it with `PostgresStore.open`."""
 
     shared = True  # whoever may write to the database may add records
+    _edited = Trust.QUARANTINED
 
     def __init__(self, database: Database, store_id: str) -> None:
         self.database, self.location = database, database.label
@@ -170,23 +169,6 @@ class PostgresStore(ExperienceStore):
         query = f"SELECT number, event FROM ufo_experience.event WHERE number > %(last)s {only} ORDER BY number"
         for _, data in self._pages(query, 0, {"id": id}):
             yield validate(Event, data, file=self.location)
-
-    def remove(self, ids: Iterable[str], *, reason: str = "") -> list[str]:
-        with self.database.transaction() as connection:
-            there = [row[0] for row in self._locked(connection, ids, "NOT removed")]
-            connection.execute("UPDATE ufo_experience.record SET removed = true WHERE id = ANY(%s)", (there,))
-            self._commit(connection, [event("removed", id, reason=reason) for id in there])
-        return there
-
-    def restore(self, ids: Iterable[str]) -> list[Experience]:
-        wanted = list(ids)
-        with self.database.transaction() as connection:
-            rows = self._locked(connection, wanted, "removed")
-            if missing := set(wanted) - {row[0] for row in rows}:
-                raise NotFoundError(f"no removed record {min(missing)!r}", file=self.location)
-            connection.execute(_RESTORE, (wanted,))
-            self._commit(connection, [event("restored", row[0]) for row in rows])
-        return [self._load(row) for row in rows]
 
     def purge(self, ids: Iterable[str]) -> list[Experience]:
         wanted = sorted({id for id in ids if is_id(id)})
@@ -227,11 +209,7 @@ class PostgresStore(ExperienceStore):
             page = self.database.select(f"{query} LIMIT {PAGE}", {**values, "last": page[-1][0]})
             yield from page
 
-    def _load(self, row: Row) -> Experience:
-        return _as_now(*self._read(row))
-
-    def _read(self, row: Row) -> tuple[Experience, str, bool, Status]:
-        """The record as it was learned, the digest of its content, whether nobody edited it, its status."""
+    def _read(self, row: Row) -> Recorded:
         id, record, status = row
         file = f"{self.location} record {id}"
         one, content, whole = decode(record.encode("utf-8"), file)
@@ -255,21 +233,31 @@ class PostgresStore(ExperienceStore):
                 self._commit(connection, used)
         return {one.id for one in fresh}
 
-    def _note(self, id: str, events: Callable[[Experience], Sequence[Event]]) -> Experience:
+    @contextmanager
+    def _changing(self, ids: Iterable[str], *, removed: bool = False) -> Iterator[Changing]:
         with self.database.transaction() as connection:
-            for row in self._locked(connection, [id], "NOT removed"):
-                recorded, content, whole, status = self._read(row)
-                seen = _as_now(recorded, content, whole, status)
-                noted = [one.model_copy(update={"content": content}) if one.trust else one for one in events(seen)]
-                if not noted:
-                    return seen
-                for one in noted:
-                    status = status.after(one)
-                now = _as_now(recorded, content, whole, status)
-                connection.execute(_STATUS, (now.trust.value, _as_json(status), id))
-                self._commit(connection, noted)
-                return now
-        raise NotFoundError(f"no experience {id!r}", file=self.location)
+            rows = self._locked(connection, ids, "removed" if removed else "NOT removed")
+
+            def note(events: Iterable[Event]) -> None:
+                about: dict[str, list[Event]] = {}
+                for one in events:
+                    about.setdefault(one.id, []).append(one)
+                changes = [self._changed(row, about[row[0]]) for row in rows if row[0] in about]
+                if changes:
+                    connection.cursor().executemany(_STATUS, changes)
+                self._commit(connection, list(chain(*about.values())))
+
+            yield rows, note
+
+    def _changed(self, row: Row, events: Iterable[Event]) -> tuple[str | None, str, bool, str]:
+        """Trust (where it is said), status and removal of a record after events, and its id."""
+        id, record, before = row
+        status, trust = validate(Status, before, file=self.location), None
+        for one in events:
+            status = status.after(one)
+            if one.kind == "trust":
+                trust = self._load((id, record, status.model_dump(mode="json"))).trust.value
+        return trust, _as_json(status), status.removed, id
 
     def _locked(self, connection: Connection, ids: Iterable[str], which: str) -> list[Row]:
         """The rows of these ids, in one order, kept from other writers until the transaction ends."""
@@ -287,11 +275,6 @@ class PostgresStore(ExperienceStore):
 
 def _as_json(status: Status) -> str:
     return status.model_dump_json(exclude_defaults=True)
-
-
-def _as_now(one: Experience, content: str, whole: bool, status: Status) -> Experience:
-    """A record after its events; one that was edited with SQL waits in quarantine for approval."""
-    return status.over(one, content, whole, most=Trust.QUARANTINED)
 
 
 def _open_tables(database: Database, create: bool) -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Literal
 
 from ufo_experience.errors import NotFoundError, UsageError, names_arguments
@@ -19,8 +17,6 @@ from ufo_experience.redact.secrets import is_spaceless
 from ufo_experience.request import application_key, find_whole
 from ufo_experience.schema import Experience, Provenance, Trust, expect, readable_name
 from ufo_experience.store.base import ExperienceStore, check_expected
-from ufo_experience.store.files import storage_errors
-from ufo_experience.trust.policy import TrustPolicy
 from ufo_experience.trust.risk import risks
 
 _VERSION = re.compile(r"-v\d[\w.]*$")  # of a format that has several
@@ -103,24 +99,6 @@ class ChangeReport(tuple[Experience, ...]):
         return tuple(one.id for one in self)
 
 
-def set_trust(
-    store: ExperienceStore, where: RecordFilter, trust: Trust, *, dry_run: bool = False, reason: str = ""
-) -> ChangeReport:
-    """Give records another trust. Raises as `chosen`; then nothing was changed.
-
-    Approving by a filter leaves out records with a risky step unless `ids` or `risk` say that they are meant.
-    """
-    found = chosen(store, where)
-    careful = trust is Trust.APPROVED and not where.ids and where.risk is None
-    kinds = {one.id: risks(one) for one in found} if careful else {}
-    changed = [one for one in found if not kinds.get(one.id)]
-    left_out = [(id, f"risky ({', '.join(kind)}); approve it by its id") for id, kind in kinds.items() if kind]
-    if not dry_run:
-        seen = where.expected
-        changed = [store.set_status(one.id, trust=trust, expected=seen.get(one.id), reason=reason) for one in changed]
-    return ChangeReport(changed, left_out, dry_run)
-
-
 def trust_reason(store: ExperienceStore, id: str) -> str:
     """Why a record has the trust it was given last; "" where nobody said."""
     given = [one.reason for one in store.events(id) if one.kind == "trust"]
@@ -148,10 +126,8 @@ def moment(text: str) -> datetime:
 
 def select(store: ExperienceStore, where: RecordFilter, *, removed: bool = False) -> list[Experience]:
     """The records that are meant, in the order of `ids` where those are given, else by id; or the removed ones."""
-    if removed:
-        known = store.scan_removed(resolve_removed(store, where.ids) if where.ids else None)
-    else:
-        known = (store.get(id) for id in resolve(store, where.ids)) if where.ids else store.scan()
+    ids = resolve(store, where.ids, removed=removed) if where.ids else None
+    known = store.scan_removed(ids) if removed else store.scan() if ids is None else map(store.get, ids)
     found = [one for one in known if where.admits(one)]
     for one in found:
         check_expected(one, where.expected.get(one.id))
@@ -173,32 +149,23 @@ def expect_some(where: RecordFilter) -> None:
         raise UsageError("which records? give ids, a filter (source, application, …), or all (all=True, --all)")
 
 
-def resolve(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
-    """The full ids of records that begin so; see `resolve_among`."""
-    wanted = [str(one).strip().lower() for one in beginnings]
-    return wanted if all(is_id(one) for one in wanted) else resolve_among(store.ids(), wanted)
-
-
-def resolve_removed(store: ExperienceStore, beginnings: Iterable[str]) -> list[str]:
-    """The full ids of removed records that begin so; see `resolve_among`."""
-    return resolve_among(store.removed(), beginnings, "no removed record", "ufo-experience list --removed")
-
-
-def resolve_among(
-    known: Iterable[str], beginnings: Iterable[str], missing: str = "no record", listed: str = "ufo-experience list"
-) -> list[str]:
-    """The known ids that begin with one of these, each once."""
-    known, found = sorted(known), dict[str, None]()
-    for wanted in (one.strip().lower() for one in beginnings):
-        fitting = [id for id in known if wanted and id.startswith(wanted)]
+def resolve(store: ExperienceStore, beginnings: Iterable[str], *, removed: bool | None = False) -> list[str]:
+    """The full ids of records that begin so, each once; of removed ones, or (None) of both."""
+    wanted = [one.strip().lower() for one in beginnings]
+    if removed is False and all(is_id(one) for one in wanted):
+        return wanted
+    known = sorted([*(() if removed else store.ids()), *(() if removed is False else store.removed())])
+    listed = f"ufo-experience list{' --removed' * bool(removed)}"
+    found = dict[str, None]()
+    for one in wanted:
+        fitting = [id for id in known if one and id.startswith(one)]
         if not fitting:
-            raise NotFoundError(f"{missing} {wanted!r}; ids stand in: {listed}")
+            raise NotFoundError(f"no {'removed ' * bool(removed)}record {one!r}; ids stand in: {listed}")
         if len(fitting) > 1:
             more = f"give more of the id (at least {MIN_PREFIX} digits)"
-            raise UsageError(f"{wanted!r} fits {len(fitting)} records; {more}")
-        if len(wanted) < MIN_PREFIX:
-            least = f"give at least {MIN_PREFIX} digits of an id ({listed})"
-            raise UsageError(f"{wanted!r} is too short: {least}")
+            raise UsageError(f"{one!r} fits {len(fitting)} records; {more}")
+        if len(one) < MIN_PREFIX:
+            raise UsageError(f"{one!r} is too short: give at least {MIN_PREFIX} digits of an id ({listed})")
         found[fitting[0]] = None
     return list(found)
 
@@ -296,48 +263,6 @@ class StoreStats:
     embedder: str | None = None
     indexed: int = 0
     threshold: float | None = None
-
-
-def stats(store: ExperienceStore, policy: TrustPolicy) -> StoreStats:
-    """Count what is in a store; reads every record. `policy` says what needs a new look."""
-    records = list(store.scan())
-
-    def counts(names: Iterable[str]) -> dict[str, int]:
-        return dict(Counter(names).most_common())
-
-    root = getattr(store, "root", None)  # a folder
-    size = None
-    if isinstance(root, Path):
-        with storage_errors(root):
-            files = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
-            size = sum(path.lstat().st_size for path in files)
-    times = [one.created_at for one in records]
-    return StoreStats(
-        location=store.location,
-        records=len(records),
-        trust=counts(one.trust.value for one in records),
-        outcome=counts({True: "success", False: "failure", None: "unknown"}[one.outcome.success] for one in records),
-        applications=counts(one.state.application or "-" for one in records),
-        formats=counts(one.provenance.format or "-" for one in records),
-        risky=sum(one.trust is not Trust.APPROVED and bool(risks(one)) for one in records),
-        injected=sum(one.usage.injected for one in records),
-        helped=sum(one.usage.helped for one in records),
-        hurt=sum(one.usage.hurt for one in records),
-        look_again=sum(policy.look_again(one) is not None for one in records),
-        oldest=min(times, default=None),
-        newest=max(times, default=None),
-        bytes=size,
-    )
-
-
-def sources(store: ExperienceStore) -> list[SourceInfo]:
-    """Where the records came from, the newest first; records added by a program have the source ""."""
-    found: dict[tuple[str, str], SourceInfo] = {}
-    for one in sorted(store.scan(), key=lambda one: one.created_at):
-        key = one.provenance.source, one.provenance.format
-        before = found.get(key)
-        found[key] = SourceInfo(*key, before.records + 1 if before else 1, one.created_at)
-    return sorted(found.values(), key=lambda info: (info.newest, info.source), reverse=True)
 
 
 def known_sources(store: ExperienceStore, source: str) -> list[str]:

@@ -54,6 +54,7 @@ _GONE = (
     "deleted since it was read: the trust, verdicts and use that it gave to records count no more, and what was purged "
     "may be learned again; bring it back from a backup"
 )
+_NO_EVENTS = '[0, ""]'  # up to where events were read, what stood before that place; then what was wrong, if anything
 _OLD_S = 3_600.0  # a temp file of this age has no writer
 _log = logging.getLogger(__name__)
 
@@ -122,9 +123,10 @@ class Watch:
         for folder in known.keys() - look.keys():
             _gone(db, _files_in(db, folder), change)
             db.execute("DELETE FROM seen WHERE path = ?", (folder,))
-        if known.get(EVENTS) != look.get(EVENTS) and self._are_there(db, change):
+        if known.get(EVENTS) != look.get(EVENTS):
             all_read = self._take_events(db, change)
-            _note_seen(db, EVENTS, look.get(EVENTS, "") if all_read else "")  # "": it is told again
+            if EVENTS in look:
+                _note_seen(db, EVENTS, look[EVENTS] if all_read else "")  # "": it is told again
 
     def _take_folder(self, db: sqlite3.Connection, folder: str, change: int) -> bool:
         """Read the files of a folder that are new, or others than before. False when one of them cannot be read."""
@@ -161,28 +163,16 @@ class Watch:
             self._told.add(message)
             _log.warning("%s", message)
 
-    def _are_there(self, db: sqlite3.Connection, change: int) -> bool:
-        """True unless events were read before and their file is gone: that is told once, and noted for `verify`."""
-        path, mark = self._root / EVENTS, noted(db, "events")
-        if path.exists() or not (mark and json.loads(mark)[0]):
-            return True
-        db.execute("UPDATE record SET status = NULL, removed = 0, change = ?", (change,))
-        note(db, events=json.dumps([0, "", _GONE]))
-        self._warn(f"{path}: {_GONE}")
-        return False
-
     def gone_events(self) -> Problem | None:
         """What is wrong where events had been read and their file is gone."""
         self.refresh()
-        path, mark = self._root / EVENTS, self._catalog.meta("events")
-        if path.exists() or not (mark and _GONE in json.loads(mark)):
-            return None
-        return Problem(file=str(path), code="E_MISSING", message=_GONE)
+        path, mark = self._root / EVENTS, self._catalog.meta("events") or _NO_EVENTS
+        has_gone = len(json.loads(mark)) > len(json.loads(_NO_EVENTS)) and not path.exists()
+        return Problem(file=str(path), code="E_MISSING", message=_GONE) if has_gone else None
 
     def _take_events(self, db: sqlite3.Connection, change: int) -> bool:
-        """Read the events that are new, all again where the file is another one. False where a line is damaged."""
-        mark = noted(db, "events")
-        offset, tail, *damage = json.loads(mark) if mark else (0, "")
+        """Read the events that are new, all again where the file is another one. False where something is missing."""
+        offset, tail, *damage = json.loads(noted(db, "events") or _NO_EVENTS)
         before, data = bytes.fromhex(tail), b""
         path = self._root / EVENTS
         if path.exists():
@@ -192,7 +182,9 @@ class Watch:
                     offset, before, damage = 0, b"", []
                     stream.seek(0)
                 data = stream.read()
-        if mark and not before:
+        elif offset:
+            offset, before, damage = 0, b"", [f"{path}: {_GONE}"]
+        if not before:
             db.execute("UPDATE record SET status = NULL, removed = 0, change = ?", (change,))
         end = data.rfind(b"\n") + 1  # what comes behind is not finished
         for _, event in self.events_in(data[:end]):
