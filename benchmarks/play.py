@@ -181,9 +181,9 @@ def _meant(action: Mapping[str, Any], controls: Sequence[Control]) -> Sequence[C
     if action.get("item"):
         items = [one for one in able if is_item_of(str(action["item"]), one.name, one.within)]
         return [one for one in items if all(holds(one.within, str(said)) for said in action.get("beside", ()))][:1]
-    if not action.get("name"):
+    if not (action.get("name") or kind):
         return [None] if action["do"] == "press" else []
-    named = [one for one in able if one.bare == bare(str(action["name"]))]
+    named = [one for one in able if one.bare == bare(str(action.get("name", "")))]
     return [*([one for one in named if one.type not in _SHOWN] or named)]
 
 

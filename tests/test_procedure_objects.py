@@ -562,7 +562,7 @@ def test_a_row_is_the_one_that_holds_all_that_the_task_says_of_it(tmp_path, view
     token = click("token-of-akim", "Hyperlink", "token-of-akim Payroll akim 2026-01-02")
     memory = memory_of(tmp_path, (task.format("akim", "Payroll"), [link("Tokens", "navigation"), token]))
     now = task.format("tkent", "Chat")
-    assert "click the row of tkent [beside Chat]" in told(memory, now)
+    assert "click the Hyperlink of tkent [beside Chat]" in told(memory, now)
     acted, _ = obey(memory, now, view)
     assert [one["name"] for one in acted] == acted_on
 
