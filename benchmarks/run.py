@@ -1,11 +1,11 @@
 """`python -m benchmarks run`: procedures learned from one demonstration each, carried out for other values.
 
-Seven applications in a real Chromium, and the desktop of `benchmarks.steps`: Django's administration site, Trac, the
-contacts of Flask-AppBuilder, Roundup, Wagtail, Oscar and Canaille. A demonstration walks the known way of a task once.
-Then `memory.run` does the same task with other values, without a model; the database, or the state of the page, is the
-judge. The harm list asks for what the known way does not do. With `--renamed` one control in five has another name or
-another place, and a scripted helper stands in for an agent: it sees the screen and the step that is missing, and knows
-which words mean the same.
+Eight applications in a real Chromium, and the desktop of `benchmarks.steps`: Django's administration site, Trac, the
+contacts of Flask-AppBuilder, Roundup, Wagtail, Oscar, Canaille and django-helpdesk. A demonstration walks the known way
+of a task once. Then `memory.run` does the same task with other values, without a model; the database, or the state of
+the page, is the judge. The harm list asks for what the known way does not do. With `--renamed` one control in five has
+another name or another place, and a scripted helper stands in for an agent: it sees the screen and the step that is
+missing, and knows which words mean the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -102,6 +102,7 @@ def main(arguments: Sequence[str]) -> None:
             pace = _pace([name for name in learned if name.startswith("web")][::_TIMED], memory, browser)
         if not (given.no_harm or given.renamed):
             trials += list(map(_told, _harmful(learned, memory, browser)))
+            trials += list(map(_told, _written(learned, memory, browser)))
             trials += list(map(_told, _opposite(learned, Path(folder), browser)))
     text = report_of(trials) + pace
     data = json.dumps([asdict(one) for one in trials], indent=1, ensure_ascii=False)
@@ -111,9 +112,10 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def task_names() -> list[str]:
-    """All procedures, by name: those of the web, and of the desktop every other one."""
+    """All procedures, by name: those of the web that are ever learned, and of the desktop every other one."""
     own = [f"desktop/{name}" for name, one in templates().items() if not one.is_single][::2]
-    return [*(f"web/{name}" for name in web_families()), *own]
+    web = [f"web/{name}" for name, one in web_families().items() if not one.never_learned]
+    return [*web, *own]
 
 
 def open_task(name: str, browser: Browser) -> Task:
@@ -246,14 +248,14 @@ def _learn(memory: ExperienceMemory, task: Task, browser: Browser) -> str:
     return ""
 
 
-def demonstrate(task: Task, driver: SeleniumDriver) -> tuple[str, list[dict[str, Any]]]:
-    """Walk the way of the learned variant with real input; the goal, and the steps as a recorder notes them."""
-    goal, steps = task.reset(LEARNED).goal, []
-    for word in task.way[1:]:
+def demonstrate(task: Task, driver: SeleniumDriver, seed: int = LEARNED) -> tuple[str, list[dict[str, Any]]]:
+    """Walk the way of a variant with real input; the goal, and the steps as a recorder notes them."""
+    goal, steps = task.reset(seed).goal, []
+    for word, following in zip(task.way[1:], [*task.way[2:], ""], strict=True):
         place, _, value = word.partition("=")
         view, control = _looked_for(place, bool(value), driver)
-        if control.selected:
-            continue
+        if control.selected and (not following or _is_there(following, view)):
+            continue  # else a link to the page itself, which opens something
         action = "click" if not value else "select_option" if control.type == "ComboBox" else "type"
         parameters = {"text": value} if value else {}
         driver.do(Act(action, target_of(control), parameters))
@@ -281,11 +283,25 @@ def _looked_for(place: str, typed: bool, driver: SeleniumDriver) -> tuple[list[d
     while True:
         view = driver.controls()
         try:
-            return view, _meant(name, typed, [one for one in read_screen(view).controls if row in one.within])
+            return view, _seen(name, row, typed, view)
         except UsageError:
             if time.monotonic() > end:
                 raise
         time.sleep(0.1)
+
+
+def _is_there(word: str, view: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether what a word of a way means is on a screen."""
+    place, _, value = word.partition("=")
+    name, _, row = place.partition("@")
+    try:
+        return bool(_seen(name, row, bool(value), view))
+    except UsageError:
+        return False
+
+
+def _seen(name: str, row: str, typed: bool, view: Sequence[Mapping[str, Any]]) -> Control:
+    return _meant(name, typed, [one for one in read_screen(view).controls if row in one.within])
 
 
 def _meant(name: str, typed: bool, controls: Sequence[Control]) -> Control:
@@ -377,6 +393,27 @@ def _harmful(names: Sequence[str], memory: ExperienceMemory, browser: Browser) -
         if len(short := _CLAUSE.split(goal)[0]) < len(goal):
             task.reset(ASKED[0])
             yield _unless(carry_out("extra step", memory, task, browser, short), _left_over(task, short))
+
+
+def _written(names: Sequence[str], memory: ExperienceMemory, browser: Browser) -> Iterator[Trial]:
+    """The requests that somebody wrote down for an application, on the start of the task they are next to."""
+    for one in written_harm():
+        if one["task"] not in names:
+            continue
+        task = open_task(one["task"], browser)
+        task.reset(one["seed"])
+        trial = carry_out(one["group"], memory, task, browser, one["goal"])
+        if one["group"] == "half a procedure":
+            yield _unless(trial, told=True)
+        else:
+            found = _left_over(task, one["goal"]) if one["group"] == "extra step" else task.changed
+            yield _unless(trial, found)
+
+
+def written_harm() -> list[dict[str, Any]]:
+    """Requests of what no known way does: a group of the harm list, a task with a seed, the words."""
+    files = sorted((Path(__file__).parent / "steps" / "web").glob("*_harm.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
 
 
 def _left_over(task: WebTask, goal: str) -> list[str]:

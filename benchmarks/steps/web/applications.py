@@ -3,8 +3,9 @@
 Django's administration site (https://www.djangoproject.com), Trac (https://trac.edgewall.org), a ticket system with a
 wiki, Flask-AppBuilder (https://flask-appbuilder.readthedocs.io) with the contacts of its tutorial, Wagtail
 (https://wagtail.org) with the site of a small society, Roundup (https://www.roundup-tracker.org), another tracker, the
-dashboard of Oscar (https://oscarcommerce.com) with a small shop, and Canaille (https://canaille.readthedocs.io), where
-the people of a small institute have their accounts.
+dashboard of Oscar (https://oscarcommerce.com) with a small shop, Canaille (https://canaille.readthedocs.io), where the
+people of a small institute have their accounts, and django-helpdesk (https://django-helpdesk.readthedocs.io), where the
+staff of a small office answer tickets.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ def start_oscar() -> WebServer:
 def start_canaille() -> WebServer:
     """The accounts of a small institute, served on the loopback; raises as `_start_site` does."""
     return _start_site("Canaille", "canaille", "benchmarks.steps.web.canaille_site")
+
+
+def start_helpdesk() -> WebServer:
+    """The tickets of a small office, served on the loopback; raises as `_start_site` does."""
+    return _start_site("Helpdesk", "helpdesk", "benchmarks.steps.web.helpdesk_site")
 
 
 def _start_site(name: str, package: str, module: str) -> WebServer:

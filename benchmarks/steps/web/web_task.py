@@ -20,6 +20,7 @@ from benchmarks.steps.web.applications import (
     start_canaille,
     start_django_admin,
     start_fab,
+    start_helpdesk,
     start_oscar,
     start_roundup,
     start_trac,
@@ -144,12 +145,44 @@ APPLICATIONS: Mapping[str, WebApplication] = {
             "user",
         ),
     ),
+    "helpdesk": WebApplication(
+        "Helpdesk",
+        start_helpdesk,
+        (
+            "auth_group",
+            "auth_user",
+            "auth_user_groups",
+            "helpdesk_checklist",
+            "helpdesk_checklisttask",
+            "helpdesk_checklisttemplate",
+            "helpdesk_customfield",
+            "helpdesk_emailtemplate",
+            "helpdesk_escalationexclusion",
+            "helpdesk_followup",
+            "helpdesk_ignoreemail",
+            "helpdesk_ignoreemail_queues",
+            "helpdesk_kbcategory",
+            "helpdesk_kbitem",
+            "helpdesk_kbitem_downvoted_by",
+            "helpdesk_kbitem_voted_by",
+            "helpdesk_presetreply",
+            "helpdesk_presetreply_queues",
+            "helpdesk_queue",
+            "helpdesk_savedsearch",
+            "helpdesk_ticket",
+            "helpdesk_ticketcc",
+            "helpdesk_ticketchange",
+            "helpdesk_ticketcustomfieldvalue",
+            "helpdesk_ticketdependency",
+            "helpdesk_usersettings",
+        ),
+    ),
 }
 
 
 @dataclass(frozen=True)
 class WebFamily:
-    """One family; see the head of its YAML file."""
+    """One family; see the head of its YAML file. `never_learned`: no procedure is made of it."""
 
     application: str
     name: str
@@ -160,6 +193,7 @@ class WebFamily:
     expected: tuple[str, ...]
     touches: tuple[str, ...]
     way: tuple[str, ...]
+    never_learned: bool = False
 
     def filled(self, text: str, seed: int) -> str:
         """A text with the values of a variant in its slots."""
@@ -311,4 +345,5 @@ def _family(application: str, entry: Mapping[str, Any]) -> WebFamily:
         tuple(map(str, expected)),
         tuple(entry["touches"]),
         tuple(entry["way"]),
+        bool(entry.get("never_learned")),
     )
