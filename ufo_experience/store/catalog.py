@@ -150,7 +150,7 @@ class Catalog:
         if "locked" in str(error):
             raise LockedError(f"{self.path}: another process keeps it; try again later") from error
         self.close()
-        refused = isinstance(error, sqlite3.OperationalError)
+        refused = isinstance(error, sqlite3.OperationalError) and "no such" not in str(error)  # a table is gone
         done = "the index goes on in memory" if refused else "made anew from the records"
         _log.warning("%s: %s; %s", self.path, error, done)
         if not refused:
