@@ -93,6 +93,8 @@ class Binding:
     def _option(self, place: int, step: ProcedureStep, bound: ProcedureStep) -> ProcedureStep:
         """A choice. An option is bound as a whole: of "2. High" the number is no value, and "12 Shared drive" is found
         by what the task says of it."""
+        if bound.value_from == "open":
+            return _without(bound, "option")
         if bound.text == step.text:
             if bound.value_from == "constant" and not self._is_said(step.text):
                 self._unexplained.append(_Unexplained(place, "option", step.text))

@@ -78,10 +78,10 @@ class Pairing:
 
 @lru_cache(maxsize=256)
 def pair(old: Request, new: Request, said: frozenset[str] = frozenset()) -> Pairing:
-    """Pair the values and words of two requests; with texts as one word each where that leaves less unexplained."""
+    """Pair the values and words of two requests; with texts as one word each where that leaves no more unexplained."""
     plain = _paired(old, new, ())
     with_texts = _paired(old, new, said) if said else plain
-    return with_texts if with_texts.alike and with_texts.unexplained < plain.unexplained else plain
+    return with_texts if with_texts.alike and with_texts.unexplained <= plain.unexplained else plain
 
 
 def _paired(old: Request, new: Request, said: Iterable[str]) -> Pairing:
