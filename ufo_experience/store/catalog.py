@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ from ufo_experience.errors import LockedError, StorageError
 
 FOLDER, FILE = ".index", "index.sqlite"
 _BUSY_S = 30.0  # somebody else writes for some milliseconds, after a clone for some seconds
+_TABLE = re.compile(r"CREATE (?:VIRTUAL )?TABLE (\w+)")
 _META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID"
 _log = logging.getLogger(__name__)
 _inherited: list[sqlite3.Connection] = []  # of the parent of a fork: closing one would let go of the parent's locks
@@ -137,10 +139,11 @@ class Catalog:
         db.execute(_META)
         for name, (version, statements) in self._schemas.items():
             key = f"schema of {name}"
-            if noted(db, key) == version:
+            tables = set(_TABLE.findall(" ".join(statements)))
+            if noted(db, key) == version and tables <= _tables(db):
                 continue
             with _transaction(db):
-                if noted(db, key) != version:  # another process may have been faster
+                if noted(db, key) != version or not tables <= _tables(db):  # another process may have been faster
                     for statement in statements:
                         db.execute(statement)
                     note(db, **{key: version})
@@ -163,6 +166,10 @@ class Catalog:
             with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as on_disk:
                 on_disk.backup(self._connection)
             self._require(self._connection)
+
+
+def _tables(db: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
 
 
 def noted(db: sqlite3.Connection, name: str) -> Any:

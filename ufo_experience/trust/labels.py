@@ -40,7 +40,8 @@ _AMOUNT = re.compile(
 )
 _NUMBER = re.compile(r"\d(?:[ .-]?\d){4,}|\b(?=(?:[A-Za-z-]{0,20}\d){4})(?=[a-z0-9-]{0,20}[A-Z])[A-Za-z0-9-]{8,60}\b")
 _PERSON = re.compile(
-    r"(?i)\b(?:instructions?|ignore|disregard|assistant|system prompt|you must|you are|instead of|as an ai)\b"
+    r"(?i)\b(?:instructions?|assistant|system prompt|you must|you are|instead of|as an ai)\b"
+    r"|\b(?:ignore|disregard)\b(?=.*\b(?:the|your|my|this|these|what|everything|all|any|previous|above)\b)"
 )
 _SAYS_MORE = re.compile(r"[:;]\s+\S+\s+\S|[：；。！]\S{4}")  # a colon, and more than a state: "Protection: Off"
 _SENTENCE = re.compile(r"[.!?:;,]\s+\S|[。！？；：]\S")
