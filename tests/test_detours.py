@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wandering import Wandering, wandering_runs
+from tests.wandering import Wandering, played_runs, wandering_runs
 from ufo_experience import Act, Experience, ExperienceMemory, Guide, Stop, read_traces, redact
 from ufo_experience.controls import VisibleControls, visibility
 from ufo_experience.schema import Control, Outcome, Step, Trajectory, Visibility
@@ -54,10 +54,11 @@ def wanted(run: Wandering) -> list[tuple[str, str]]:
     return [(one["action_type"], one["target_control"]["name"]) for one, needed in pairs if needed]
 
 
-def test_four_idle_steps_of_five_are_cut_and_no_needed_one(tmp_path):
-    """30 runs of agents: 188 idle steps, 142 needed ones; whatever is kept twice counts as idle."""
+@pytest.mark.parametrize("runs", [wandering_runs, played_runs])
+def test_four_idle_steps_of_five_are_cut_and_no_needed_one(tmp_path, runs):
+    """30 runs by hand (188 idle steps, 142 needed), 28 played (355 and 128); whatever is kept twice counts as idle."""
     idle = cut = 0
-    for number, run in enumerate(wandering_runs()):
+    for number, run in enumerate(runs()):
         left = shape(learned(tmp_path / str(number), run).action.steps)
         rest = iter(left)
         assert all(any(_is(one, step) for step in rest) for one in wanted(run)), run.task  # all of them, in their order
@@ -383,3 +384,62 @@ def test_views_of_a_session_log_shorten_its_experience(tmp_path: Path):
     [whole] = [one for one in read_traces(folder) if one.subtask is None]
     record = open_summarizer("extractive").summarize(redact(whole))
     assert [step.target_control.name for step in record.action.steps] == ["File", "Options…"]
+
+
+def kept(folder: Path, task: str, *steps: tuple[str, ...], views: Sequence[Sequence[str]]) -> list[str]:
+    """The controls of the steps that are kept, with what was in view before each."""
+    told = [{"name": "Company", "type": "Text"}, {"name": "Language", "type": "Edit", "value": "English"}]
+    given = [
+        {
+            "action": action,
+            "control": name,
+            "control_type": kind,
+            **({"parameters": {"text": text[0]}} if text else {}),
+            "controls": told + [dict(zip(("name", "type", "value"), one.split("/"), strict=False)) for one in view],
+        }
+        for (action, name, kind, *text), view in zip(steps, views, strict=True)
+    ]
+    with ExperienceMemory.open(folder / "db", embedder="hashing") as memory:
+        learned = memory.remember(task, given, True, "App", judge="user")
+    return [step.target_control.name for step in learned.action.steps]
+
+
+def test_what_was_typed_on_the_wrong_page_goes_and_not_what_was_typed_on_the_right_one(tmp_path):
+    menu = ["People/Hyperlink", "Profile/Hyperlink"]
+    mine, people, theirs = [*menu, "City/Edit"], [*menu, "Rita/Hyperlink"], [*menu, "City/Edit", "Save/Button"]
+    assert kept(
+        tmp_path, "Rita lives in Eastham now",
+        ("type", "City", "Edit", "Eastham"), ("click", "People", "Hyperlink"), ("click", "Rita", "Hyperlink"),
+        ("type", "City", "Edit", "Eastham"), ("click", "Save", "Button"),
+        views=[mine, [*menu, "City/Edit/Eastham"], people, theirs, [*menu, "City/Edit/Eastham", "Save/Button"]],
+    ) == ["People", "Rita", "City", "Save"]  # fmt: skip
+
+
+def test_two_links_of_one_menu_are_alike_but_not_where_they_lead_on(tmp_path):
+    def led(name: str, first: str, second: str) -> list[str]:
+        menu = [f"{first}/Hyperlink", f"{second}/Hyperlink"]
+        return kept(
+            tmp_path / name, "Take it off",
+            ("click", first, "Hyperlink"), ("click", second, "Hyperlink"), ("click", "Remove", "Button"),
+            views=[["Start/Text", *menu], ["One/Text", *menu], ["Two/Text", "Remove/Button", *menu]],
+        )  # fmt: skip
+
+    assert led("menu", "Groups", "Users") == ["Users", "Remove"]
+    assert led("pages", "Next", "Previous page") == ["Next", "Previous page", "Remove"]
+
+
+def test_a_button_that_saves_twice_counts_once_where_the_form_still_holds_all(tmp_path):
+    def saved(name: str, then: str) -> list[str]:
+        return kept(
+            tmp_path / name, "Enter Ada of Kiel",
+            ("type", "Name", "Edit", "Ada"), ("click", "Save", "Button"), ("type", "City", "Edit", "Kiel"),
+            ("click", "Save", "Button"),
+            views=[
+                ["Name/Edit", "City/Edit", "Save/Button"], ["Name/Edit/Ada", "City/Edit", "Save/Button"],
+                [f"Name/Edit/{then}", "City/Edit", "Save/Button"],
+                [f"Name/Edit/{then}", "City/Edit/Kiel", "Save/Button"],
+            ],
+        )  # fmt: skip
+
+    assert saved("held", "Ada") == ["Name", "City", "Save"]
+    assert saved("emptied", "") == ["Name", "Save", "City", "Save"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli_runner import invoke
 from tests.procedure_world import click, fill, link, memory_of, tick
 from ufo_experience import Act, ExperienceMemory
 from ufo_experience.executor import PlaywrightDriver, SeleniumDriver, Target
@@ -171,3 +172,12 @@ def test_an_mcp_client_has_a_known_way_carried_out(tmp_path):
 
     done = asyncio.run(run())
     assert (done["reached"], done["stopped"], len(done["steps"]) > 2) == (True, "done", True)
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1/", "http://nowhere.invalid/"])
+def test_a_page_that_cannot_be_opened_is_said_to_be_so(tmp_path, address):
+    """Not that a control of the way is not in view."""
+    memory_of(tmp_path, (TASK.format("tkent", "Translators", "ok"), STEPS)).close()
+    task = TASK.format("mlopez", "Translators", "fine")
+    done = invoke("run", task, "--browser", address, "--db", tmp_path)
+    assert (done.exit_code, f"{address} could not be opened: " in done.stderr) == (69, True)

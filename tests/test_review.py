@@ -463,6 +463,7 @@ def test_a_format_is_all_of_its_versions(memory, line):
         ("app:", "app: is no filter"),
         ("app:Wrod", "no record is of application 'Wrod'; did you mean Word?"),
         ("format:none", "no record is of format 'none'; there are"),
+        ("foo:bar", "0 records with this word; foo: is no field; there are is:, trust:"),
     ],
 )
 def test_a_filter_that_is_none_is_answered_with_those_there_are(memory, line, told):
@@ -686,6 +687,34 @@ def test_an_edit_shows_its_difference_and_makes_a_new_record(memory):
     assert f'href="/experience/{record.id}"' in changed
     assert memory.get(record.id).trust.value == "quarantined"
     assert memory.get(record.id).state.request == "Insert a table into the document"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"control:3": "Reserve"}, "the mark [ask first] of step 3 is gone"),
+        ({"slot:input:1": "the room number"}, "step 2 takes its value from the task no more: [you decide: "),
+        ({"control:3": "Delete the booking", "slot:input:1": "text from task slot 1", "tips": "Look twice."}, ""),
+    ],
+)
+def test_an_edit_says_what_agents_are_no_longer_told(memory, change, told):
+    """Before it is stored, and in the record that it made. A mark is of the label: another label, another mark."""
+    steps = [
+        {"action": "click", "control": "New booking", "control_type": "Button"},
+        {"action": "type", "control": "Room", "control_type": "Edit", "parameters": {"text": "C3"}},
+        {"action": "click", "control": "Book", "control_type": "Button"},
+    ]
+    record = memory.remember('Book the room "C3"', steps, True, application="Rooms")
+    client = client_of(memory)
+    mark = seen(client, record.id).partition(":")[2]
+    form = {"seen": mark, "task": record.state.request, "step": ["1", "2", "3"], **change}
+    shown = unescape(post(client, f"/experience/{record.id}/edit", form).text)
+    done = post(client, f"/experience/{record.id}/edit", {**form, "sure": "yes"})
+    new = memory.get(done.headers["location"].split("/")[2].partition("?")[0])
+    assert [note for note in new.provenance.notes if note.startswith("edited: ")] == re.findall(r"edited: [^<]+", shown)
+    assert told in shown
+    assert bool(told) is ("edited: " in shown)
+    assert ("[ask first]" in memory.build_prompt('Book the room "D4"').text) is ("Reserve" not in change.values())
 
 
 def test_near_duplicates_are_merged_into_the_one_that_is_kept(memory):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -219,6 +220,9 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
     cli("ingest", SAMPLES / "settings_bluetooth", "--trust", "observed", "--db", "waiting_db")
     for name, text in (("torn.json", '{"a": 1,\n "b": }'), ("other.json", '{"what": 1}'), ("empty.jsonl", "")):
         (cli.folder / name).write_text(text, encoding="utf-8")
+    broken = {"cut.json": '{"task": "a",\n "steps": [{"action":', "steps.json": '{"task": "a", "steps": "click"}'}
+    for name, text in (broken | {"cut_export.json": '{"experiences":\n [{"id":'}).items():
+        (cli.folder / name).write_text(text, encoding="utf-8")
     (cli.folder / "logs.json").write_text(json.dumps({"task": "t", "steps": json.loads(STEP)}), encoding="utf-8")
     return cli
 
@@ -270,8 +274,24 @@ def _columns(page: str) -> list[list[str]]:
 
 # What somebody new gets wrong: a command, and what its answer must name: what is wrong, or what would be right.
 TYPED = [
-    ("injest logs.json", "Did you mean 'ingest'"),
-    ("delete 6935f48a", "remove, purge"),
+    ("injest logs.json", "Did you mean ingest?"),
+    ("learn logs.json", "Did you mean ingest or remember?"),
+    ("ask Bluetooth", "Did you mean retrieve?"),
+    ("explain Bluetooth", "Did you mean retrieve --explain?"),
+    ("delete 6935f48a", "Did you mean remove or purge?"),
+    ("guide Bluetooth", "Did you mean run --dry-run?"),
+    ("settings", "Did you mean stats (docs/settings.md"),
+    ("version", "Did you mean --version?"),
+    ("help ingest", "Did you mean --help?"),
+    ("edit 6935f48a", "Did you mean review?"),
+    ("nonsense", "No such command 'nonsense'. There are"),
+    ("retrieve Bluetooth --store nowhere_db", "did you mean --db?"),
+    ("purge --person Jane", "did you mean --search?"),
+    ("purge --nonsense Jane", "No such option: --nonsense. purge takes"),
+    ("ingest cut.json", "line 2: not JSON"),
+    ("ingest empty.jsonl", "the file is empty"),
+    ("ingest steps.json", "steps is a list of steps, not 'click'"),
+    ("import cut_export.json", "cut_export.json:2: not JSON"),
     ("ingest --path logs.json", "takes: PATHS"),
     ("ingest nowhere --db fresh_db", "there is no such file or folder"),
     ("ingest logs.json --db other.json", "a file is in the way"),
@@ -362,6 +382,22 @@ CALLED: dict[str, tuple[Callable[[ExperienceMemory], object], str]] = {
     "memory.get(hit)": (lambda m: m.get(m.retrieve), "id is a text"),
     "memory.run('Send it', None)": (lambda m: m.run("Send it", None), "controls() and do(act)"),
     "memory.purge()": (lambda m: m.purge(), "all=True"),
+    "memory.purge(search=…)": (lambda m: m.purge(search="Jane"), "so: where=RecordFilter(search=…); it takes source"),
+    "memory.list(search=…)": (lambda m: m.list(search="Jane"), "list() got an unexpected keyword"),
+    "memory.list(where={…})": (lambda m: m.list(where={"app": "Word"}), "did you mean application?"),
+    "memory.purge(RecordFilter(…))": (lambda m: m.purge(RecordFilter(search="Jane")), "called_db: no record fits"),
+    "memory.purge(where={…})": (lambda m: m.purge(where={"search": "Jane"}), "called_db: no record fits"),
+    "memory.export('f.json')": (lambda m: m.export("f.json"), "a file is named so: output=…"),
+    "memory.export_json('f')": (lambda m: m.export_json("f"), "into a file: export(output=FILE)"),
+    "memory.import_json('f.json')": (lambda m: m.import_json("f.json"), "a file: import_('f.json')"),
+    "memory.retrieve(…, threshold='high')": (lambda m: m.retrieve("Save", threshold="high"), "lie in [0, 1]"),
+    "recorder.step(…, 'Anna Berg')": (lambda m: begun(m).step("type", "To", "Anna Berg"), "so: text='Anna Berg'"),
+    "build_prompt([…], hits)": (lambda m: m.build_prompt([{"role": "user"}], []), "inject(messages, block)"),
+    "memory.search(…)": (lambda m: m.search("Save"), "did you mean retrieve? it has"),
+    "memory.explain(…)": (lambda m: m.explain("Save"), "did you mean retrieve? it has"),
+    "memory.delete(…)": (lambda m: m.delete("6935f48a"), "did you mean remove or purge? it has"),
+    "block.mesages": (lambda m: m.build_prompt("Save").mesages, "did you mean messages? it has"),
+    "inject(messages, prompt)": (lambda m: inject([], "Send it"), "what build_prompt gives"),
     "memory.report(…, True)": (lambda m: m.report("6935f48a", True), "success=…"),
     "Settings(topk=3)": (lambda m: Settings(topk=3), "did you mean 'top_k'"),
     "Settings(colour='red')": (lambda m: Settings(colour="red"), "there are: db, embedder"),
@@ -397,7 +433,7 @@ def test_a_plausible_mistake_in_python_is_answered(cli, call):
     """It raises, and the message names what would be right."""
     run, named = CALLED[call]
     memory = ExperienceMemory(cli.folder / "called_db", embedder="hashing")
-    with pytest.raises((ExperienceError, TypeError)) as caught:
+    with pytest.raises((ExperienceError, TypeError, AttributeError)) as caught:
         run(memory)
     assert named in str(caught.value)
 
@@ -420,6 +456,60 @@ def test_what_is_plainly_meant_is_taken(tmp_path):
     assert len(memory.list(where=RecordFilter(since="2026-01-01"))) == len(learned) - 2
     (made,) = memory.ingest(RUN, success=True).added
     assert memory.get(made).action.steps[0].target_control.type == "Button"
+    assert [one.id for one in memory] == [one.id for one in memory.list()]
+    assert memory.approve(memory.list(where={"search": "gate"})).ids == (made,)
+    assert memory.retrieve(RUN["task"], threshold="auto").hits[0].id == made
+    assert [one.id for one in memory.purge(RecordFilter(search="gate"))] == [made]
+
+
+def test_a_block_goes_into_messages_of_a_chat_as_it_is_at_hand(tmp_path):
+    """The block of a prompt, its text, or that of a recorder's start; a typed text may be given by its name."""
+    recorder = Recorder(tmp_path / "db")
+    for number in ("ME51", "ME52"):
+        task = f'Open "{number}"'
+        start = recorder.start(task)
+        recorder.step("type", "Code", text=number, control_type="Edit")
+        recorder.finish(True, "user")
+    said = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": task}]
+    block = recorder.memory.build_prompt(task)
+    assert [one["content"] for one in inject(said, start.block)] == ["Be brief.", start.block, task]
+    assert inject(said, block) == inject(said, block.text) == [said[0], *block.messages]
+    assert 'type "ME52" in "Code"' in start.block
+    assert inject(said, "") == said
+    assert import_module("ufo_experience.integrations").Recorder is Recorder
+
+
+@pytest.mark.parametrize("command", ["review --no-open", "mcp --http"])
+def test_a_port_that_is_taken_is_named(cli, command):
+    """In one line, with the way out and an exit code of the table."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = cli.try_(*words(command), "--port", port)
+    assert (done.exit_code, done.stderr.count("\n")) == (69, 1)
+    assert f"port {port} of 127.0.0.1" in done.stderr
+    assert "--port 0" in done.stderr
+
+
+def test_the_server_over_http_says_where_it_is(cli, monkeypatch):
+    """On stderr, before it begins."""
+    monkeypatch.setattr("ufo_experience.integrations.mcp_server.serve_http", lambda *given: None)
+    assert re.search(r"at http://127\.0\.0\.1:\d+/mcp\n", cli("mcp", "--http", "--port", "0").stderr)
+
+
+def test_a_prompt_says_how_to_report_on_it(cli):
+    """By ids; the code in its markers is none."""
+    asked = cli("prompt", "Turn on Bluetooth in the settings.")
+    command = re.search(r"ufo-experience report (\w+) --success", asked.stderr)
+    assert cli("report", command[1], "--success", "--db", "experience_db").stdout == "updated 1\n"
+
+
+def test_a_failed_run_is_not_approved_in_silence(cli):
+    """What is signed off is shown, also as tried and failed."""
+    steps = STEP.replace("Send", "Gate")
+    cli("remember", "Open the gate", "--steps", steps, "--failure", "--db", "failed_db")
+    assert "1 of them failed" in cli("approve", "--trust", "verified", "--db", "failed_db").stderr
 
 
 @pytest.mark.parametrize("text", ["off", "no", "false", "'off'"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).parent / "data" / "wandering_runs.txt"
+PLAYED = FILE.with_name("wandering_runs_2.txt")  # in real applications
+SCREENS = FILE.with_name("wandering_screens_2.json")  # before each of their steps
+_KEYS = ("name", "type", "within", "value", "checked", "selected")
 _STEP = re.compile(
     r'(?P<mark>[+-]) (?P<action>\S+)(?: "(?P<control>[^"]*)")?(?: \((?P<type>\w+)(?:, in "(?P<within>[^"]*)")?\))?'
     r"(?: = ?(?P<text>.*?))?(?: -> (?P<result>.*?))?(?: ! (?P<error>.*?))?(?: <> (?P<seen>.*))?"
@@ -38,6 +42,16 @@ def wandering_runs(file: Path = FILE) -> Iterator[Wandering]:
             assert match, line
             run.steps.append(_step(match))
             run.needed.append(match["mark"] == "+")
+        yield run
+
+
+def played_runs() -> Iterator[Wandering]:
+    """The runs that were played, each step with the controls in view before it."""
+    told = json.loads(SCREENS.read_text("utf-8"))
+    controls = [dict(zip(_KEYS, one, strict=True)) for one in told["controls"]]
+    for run, screens in zip(wandering_runs(PLAYED), told["runs"], strict=True):
+        for step, screen in zip(run.steps, screens, strict=True):
+            step["controls"] = [controls[at] for at in told["screens"][screen]]
         yield run
 
 

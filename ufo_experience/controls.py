@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 import unicodedata
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
-from ufo_experience.actions import is_typing, typed_leaf
+from ufo_experience.actions import does, is_typing, typed_leaf
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Around, Seen, Step, Visibility
 
@@ -146,6 +148,8 @@ class ListedControl:
     within: str | None = None
     dialog: bool | None = None
     checked: bool | None = None
+    selected: bool | None = None
+    value: str | None = None
 
 
 def in_view(listed: Sequence[ListedControl]) -> VisibleControls:
@@ -174,10 +178,13 @@ def around(view: Sequence[ListedControl], label: str, name: str) -> tuple[str, A
     )
 
 
-def visibility(steps: Sequence[Step], views: Sequence[VisibleControls]) -> Visibility:
-    """Which steps' controls were visible before which steps, and after which steps a menu was open.
+def visibility(
+    steps: Sequence[Step], views: Sequence[VisibleControls], screens: Sequence[Sequence[ListedControl]] = ()
+) -> Visibility:
+    """Which steps' controls were visible before which steps, after which a menu was open, and which screens were alike.
 
-    `views[k]` is what was visible before `steps[k]`. Controls of two applications are two controls.
+    `views[k]` is what was visible before `steps[k]`, `screens[k]` with states and values. Controls of two applications
+    are two controls.
     """
     opened = tuple(
         step.step_number
@@ -191,7 +198,48 @@ def visibility(steps: Sequence[Step], views: Sequence[VisibleControls]) -> Visib
             if name := step.target_control.name[:NAME_LENGTH]:
                 shown = (at for at, where, view in seen if where == step.application and _holds(view, name, step))
                 visible[step.step_number] = tuple(shown)
-    return Visibility(visible_before=visible, menu_opened_after=opened)
+    told = screens if len(steps) <= MAX_COMPARED and any(screens) else ()
+    return Visibility(visible_before=visible, menu_opened_after=opened, **_screens(steps, told))
+
+
+def _screens(steps: Sequence[Step], screens: Sequence[Sequence[ListedControl]]) -> dict[str, Any]:
+    """Which screens were alike, what the control of each step held, and before which steps it stood or showed what."""
+    numbers: dict[tuple[Any, ...], int] = {}
+    page: dict[int, int] = {}
+    screen: dict[int, int] = {}
+    held: dict[int, str] = {}
+    standing: dict[int, tuple[int, ...]] = {}
+    showing: dict[int, tuple[int, ...]] = {}
+    tells = any(one.value for listed in screens for one in listed)  # what is in the fields; the others are empty
+    shown = [
+        (step.step_number, listed, Counter(map(_place, listed))) for step, listed in zip(steps, screens, strict=False)
+    ]
+    for step, (number, listed, _) in zip(steps, shown, strict=False):
+        if any(role_of(one.kind) == "text" for one in listed):  # else it may not tell what changed
+            state = tuple((_place(one), one.checked, one.selected, one.value) for one in listed)
+            page[number] = numbers.setdefault(tuple(map(_place, listed)), len(numbers))
+            screen[number] = numbers.setdefault(state, len(numbers))
+        own = [one for one in listed if _is_own(one, step)]
+        if len(own) == 1:
+            standing[number] = tuple(at for at, _, places in shown if places[_place(own[0])] == 1)
+            if tells:
+                held[number] = own[0].value or ""
+        if tells and (is_typing(step.action_type) or does(step.action_type, "select")):
+            said = leaf[1].strip() if (leaf := typed_leaf(step)) else ""
+            told = (at for at, on, _ in shown if any(_is_own(one, step) and (one.value or "") == said for one in on))
+            showing[number] = tuple(told)
+    alike: dict[str, Any] = {"page_before": page, "screen_before": screen}
+    return alike | {"held_before": held, "standing_before": standing, "showing_before": showing}
+
+
+def _place(one: ListedControl) -> tuple[str, str, str]:
+    return one.name, one.kind, one.within or ""
+
+
+def _is_own(one: ListedControl, step: Step) -> bool:
+    target = step.target_control
+    named = bool(one.name) and one.name == target.name[:NAME_LENGTH] and one.kind in (target.type or one.kind, "")
+    return named and target.within in (one.within or "", "")
 
 
 def _holds(view: VisibleControls, name: str, step: Step) -> bool:

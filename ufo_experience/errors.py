@@ -17,7 +17,31 @@ from functools import wraps
 from typing import Any, TypeVar
 
 C = TypeVar("C", bound=type)
-_OUR_NAMES = {"control": "target", "query": "task", "limit": "top_k", "db": "location"}
+# What is called otherwise elsewhere: our name of a command, an option, a method or an argument, and the other names.
+_ELSEWHERE = {
+    "ingest": "learn teach train read load",
+    "remember": "learn teach add save store",
+    "retrieve": "ask search find query lookup",
+    "retrieve --explain": "explain why",
+    "run --dry-run": "guide steps plan",
+    "remove": "delete rm forget",
+    "purge": "delete erase forget",
+    "review": "edit correct ui web page",
+    "stats (docs/settings.md says where settings stand)": "settings config configure",
+    "--help": "help usage",
+    "--version": "version",
+    "db": "store database",
+    "location": "db store path folder",
+    "search": "person name text words query",
+    "threshold": "min_score score cutoff",
+    "top_k": "limit count",
+    "task": "query question goal",
+    "target": "control element",
+}
+_GIVEN_IN = {
+    "settings": "a setting is given so: settings=Settings",
+    "where": "a filter is given so: where=RecordFilter",
+}
 
 
 class ExperienceError(Exception):
@@ -126,13 +150,15 @@ def plain_words(message: str) -> str:
     return said.replace("valid tuple", "list").replace("valid integer", "whole number")
 
 
-def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str:
-    """The known name that may be meant by one that is not known, "" where none is: spelled alike, longer, or a part."""
+def nearest(name: str, known: Iterable[str], least: float = 0.75) -> str:
+    """The known name that may be meant by one that is not known, "" where none is: one of the same meaning (or several,
+    and how they are used), one spelled alike, longer, or of which it is a part.
+    """
     names = [*known]
+    ours = [one for one, others in _ELSEWHERE.items() if name in others.split() and one.split()[0] in names]
     alike = get_close_matches(name, names, n=1, cutoff=least)
     longer = [one for one in names if one.startswith(name) or name in one.split("_")]
-    ours = [one for one in names if one == _OUR_NAMES.get(name)]
-    return next(iter([*ours, *alike, *longer]), "")
+    return " or ".join(ours) or next(iter([*alike, *longer]), "")
 
 
 def names_methods(kind: C) -> C:
@@ -153,14 +179,18 @@ def names_arguments(kind: C) -> C:
 
 
 def _no_such_attribute(self: Any, name: str) -> Any:
-    known = "" if name.startswith("_") else f"; it has {', '.join(one for one in dir(self) if not one.startswith('_'))}"
-    raise AttributeError(f"{type(self).__name__} has no {name!r}{known}", name=name, obj=self)
+    known = [one for one in dir(self) if not one.startswith("_")]
+    meant = re.sub(r" --\S+", "", nearest(name, known))  # a method takes no option of the command line
+    said = "" if name.startswith("_") else f";{f' did you mean {meant}?' * bool(meant)} it has {', '.join(known)}"
+    raise AttributeError(f"{type(self).__name__} has no {name!r}{said}", name=name, obj=self)
 
 
 def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
     parameters = inspect.signature(method).parameters
     by_name = inspect.Parameter.KEYWORD_ONLY
     taken = [f"{name}{'=…' * (one.kind is by_name)}" for name, one in parameters.items() if name not in ("self", "cls")]
+    takes = ", ".join(taken) or f"nothing: {(inspect.getdoc(method) or '').partition(chr(10))[0]}"
+    kind, _, own = method.__qualname__.rpartition(".")
 
     @wraps(method)
     def call(*args: Any, **given: Any) -> Any:
@@ -171,8 +201,9 @@ def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             wrong = next((name for name in given if name not in parameters), "")
             meant = f"did you mean {near}? " if wrong and (near := nearest(wrong, parameters)) else ""
-            if wrong and not meant and "settings" in parameters:
-                meant = f"a setting is given so: settings=Settings({wrong}=…); "
-            raise TypeError(f"{error}; {meant}it takes {', '.join(taken)}") from None
+            if wrong and not meant:
+                meant = "".join(f"{said}({wrong}=…); " for name, said in _GIVEN_IN.items() if name in parameters)
+            said = str(error).replace(method.__qualname__, kind if own == "__init__" else own)
+            raise TypeError(f"{said}; {meant}it takes {takes}") from None
 
     return call

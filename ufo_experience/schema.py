@@ -356,11 +356,19 @@ class Visibility(Model):
     """What a log tells of the controls in view, by step numbers; empty where it tells nothing.
 
     `visible_before` maps a step to the steps before which its control was visible; after the steps in
-    `menu_opened_after` a menu was open that had not been there.
+    `menu_opened_after` a menu was open that had not been there. `page_before` numbers the screens, those with the same
+    controls alike, `screen_before` those with the same values and states, too. `held_before` is the value of a step's
+    control; `standing_before` maps a step to those before which this very control, in its place, was the only one of
+    its name, `showing_before` to those before which it showed what the step sets.
     """
 
     visible_before: dict[int, tuple[int, ...]] = Field(default_factory=dict)
     menu_opened_after: tuple[int, ...] = ()
+    page_before: dict[int, int] = Field(default_factory=dict)
+    screen_before: dict[int, int] = Field(default_factory=dict)
+    held_before: dict[int, str] = Field(default_factory=dict)
+    standing_before: dict[int, tuple[int, ...]] = Field(default_factory=dict)
+    showing_before: dict[int, tuple[int, ...]] = Field(default_factory=dict)
 
 
 class Trajectory(Model):

@@ -52,8 +52,8 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -
         f"not read{without_log(report.no_log)}": report.no_log and report.read,
         f"{len(report.trusted)} stored before: the trust is now the one you gave": report.trusted,
         f"{len(report.judged)} stored before: the outcome is now the one you gave": report.judged,
-        f"not judged by anybody: {len(held)} of the added; kept, and not shown to agents (what a log says of itself is "
-        f"no judgement). If {'it' if len(held) == 1 else 'they'} worked: ufo-experience {judging}": held,
+        f"not judged by anybody: {len(held)} of the added; kept, and not shown to agents (that an agent calls itself "
+        f"done is no judgement). If {'it' if len(held) == 1 else 'they'} worked: ufo-experience {judging}": held,
         f"trusted on what the log itself says of the end: {len(on_word)} of the added": on_word,
         f"never shown, for nobody could follow them: {len(report.incomplete)} of the added "
         f"({', '.join(lacking)})": lacking,
@@ -183,9 +183,14 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
     if changes.dry_run:
         console.note(f"would {verb} {number}; nothing was changed")
     elif len(changes):
-        ids = " ".join(one.id[:8] for one in changes[:_FEW]) + (" …" if len(changes) > _FEW else "")
-        console.note(f"{number} {_DONE[verb].format(ids=ids)}")
+        console.note(f"{number} {_DONE[verb].format(ids=_few_ids(changes))}")
+    if verb == "approve" and (failed := [one for one in changes if one.is_negative]):
+        console.note(f"{len(failed)} of them failed; agents are shown that as tried and failed: {_few_ids(failed)}")
     answer_records(console, changes, **report_data(changes))
+
+
+def _few_ids(records: Sequence[Experience]) -> str:
+    return " ".join(one.id[:8] for one in records[:_FEW]) + (" …" if len(records) > _FEW else "")
 
 
 def record_text(one: Experience, trust_reason: str | None = None) -> str:
@@ -200,7 +205,9 @@ def record_text(one: Experience, trust_reason: str | None = None) -> str:
         "made": f"{one.created_at:%Y-%m-%d %H:%M} UTC",
         "source": f"{origin.source or 'a program'} {f'({origin.format})' if origin.format else ''}".strip(),
         "session": origin.session,
-        "used": f"{usage.injected} times, helped {usage.helped}, hurt {usage.hurt}" if usage.injected else None,
+        "used": f"{counted(usage.injected, 'time')}, helped {usage.helped}, hurt {usage.hurt}"
+        if usage.injected
+        else None,
         "reason": outcome.failure_reason,
         "slots": ", ".join(f"{name} = {kind}" for name, kind in one.slots.items()),
         "needs": "; ".join(one.preconditions),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ import typer.core
 
 from ufo_experience import __version__
 from ufo_experience.cli.console import Console, prepare_streams
-from ufo_experience.errors import ExperienceError, NotFoundError, UsageError, plain_words
+from ufo_experience.errors import ExperienceError, NotFoundError, UsageError, nearest, plain_words
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.cleaning import printable
 from ufo_experience.settings import load_settings
@@ -60,6 +59,12 @@ class Group(typer.core.TyperGroup):
             except ExperienceError as error:
                 console_of(ctx).fail(error)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            near = nearest(args[0], [*self.list_commands(ctx), "--help", "--version"])
+            ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {near}?' if near else ''}")
+        return super().resolve_command(ctx, args)
+
 
 @contextmanager
 def _our_words() -> Iterator[None]:
@@ -70,8 +75,9 @@ def _our_words() -> Iterator[None]:
         context, said = getattr(error, "ctx", None), error.message or ""
         if context and type(error).__name__ == "NoSuchOption":
             own = [name for one in context.command.params for name in (*one.opts, *one.secondary_opts)]
-            near = get_close_matches(error.option_name, [*own, "--db", *_SWITCHES], n=1)
-            said = f"No such option: {error.option_name}{f'; did you mean {near[0]}?' if near else ''}"
+            known = {_bare(name): name for name in [*own, "--db", *_SWITCHES] if name.startswith("-")}
+            near = nearest(_bare(error.option_name), known)
+            said = f"No such option: {error.option_name}{f'; did you mean {known.get(near, near)}?' if near else ''}"
             error.possibilities = None
         if context and type(error).__name__ in _OTHER_ARGUMENTS:
             said = f"{said}{'' if said.endswith(('?', '.')) else '.'} " if said else ""
@@ -80,6 +86,11 @@ def _our_words() -> Iterator[None]:
             said += f"There are: {names}; each says more with --help" if names else taken
         error.message = printable(plain_words(said))
         raise
+
+
+def _bare(option: str) -> str:
+    """The name of an option as an argument in Python is called."""
+    return option.lstrip("-").replace("-", "_")
 
 
 def _taken_by(command: Any) -> str:

@@ -45,7 +45,10 @@ def prompt(
     max_tokens: Annotated[int | None, Option(help="Budget of the examples in tokens. Default: 1200.")] = None,
     format: Annotated[Literal["text", "messages", "ufo"], Option(help="Shape of the prompt.")] = "text",
 ) -> None:
-    """Build the prompt for a task with few-shot examples from memory."""
+    """Build the prompt for a task with few-shot examples from memory.
+
+    On stderr it says how to report on what was shown: by ids of records, not by the code in the prompt's markers.
+    """
     with open_memory(ctx, top_k=top_k, threshold=threshold, max_tokens=max_tokens) as (console, memory):
         found = memory.retrieve(text_of(task), application=application, env=env)
         say_what_is_missing(console, memory, found)
@@ -54,6 +57,8 @@ def prompt(
             console.note(f"{identifier[:8]} is not shown: {why}")
         told = ("prompt", "ids", "tokens", "dropped", "needed", "lessons")
         console.answer({name: getattr(block, name) for name in told}, str(block))
+        if shown := " ".join([*(id[:8] for id in block.ids), *block.lessons]):
+            console.note(f"after the run say how it ended; if it worked: ufo-experience report {shown} --success")
 
 
 @command("Ask")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import tempfile
 import webbrowser
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -12,13 +15,28 @@ from typer import Option
 
 from ufo_experience.cli.app import command, console_of, given_of, open_memory
 from ufo_experience.cli.arguments import Context
-from ufo_experience.errors import RefusedError, UsageError, needs_extra
+from ufo_experience.errors import RefusedError, ServiceError, UsageError, needs_extra
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.settings import Settings
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 DEMO_TASK, DEMO_APPLICATION = "Write a new email to Priya and ask whether Friday still suits", "Outlook"
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Iterator[tuple[socket.socket, str]]:
+    """A socket at an address, and the address as it stands in a URL. Raises `ServiceError` where it is taken."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
+        if os.name != "nt":  # there a second program would share the port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+        except OSError as error:
+            raise ServiceError(
+                f"port {port} of {host}: {error.strerror or error}; --port 0 takes a free one"
+            ) from error
+        yield listener, f"{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
 @command("Look after")
@@ -44,7 +62,8 @@ def review(
             if open_browser and host in LOOPBACK:
                 webbrowser.open(address)
 
-        serve(memory, host=host, port=port, read_only=read_only, tell=tell)
+        with _listening(host, port) as (listener, name):
+            serve(memory, listener, name, read_only=read_only, tell=tell)
 
 
 @command("Ask", "mcp")
@@ -55,7 +74,7 @@ def serve_mcp(
     allow_run: Annotated[bool, Option("--allow-run", help="Offer to carry out known ways in a browser here.")] = False,
     http: Annotated[bool, Option("--http", help="Serve HTTP on this machine instead of stdio.")] = False,
     host: Annotated[str, Option(help="Address for --http: this machine only.")] = "127.0.0.1",
-    port: Annotated[int | None, Option(help="Port for --http. Default: 8000.")] = None,
+    port: Annotated[int | None, Option(help="Port for --http; 0 takes a free one. Default: 8000.")] = None,
 ) -> None:
     """Serve the store to MCP clients. Read-only unless more is allowed; nothing but the protocol goes to stdout.
 
@@ -63,14 +82,16 @@ def serve_mcp(
     """
     if port is not None and not http:
         raise UsageError("--port is of --http: without it the protocol goes over stdin and stdout; say --http, too")
-    with open_memory(ctx, create=allow_writes) as (_, memory):
-        from ufo_experience.integrations.mcp_server import build_server, serve_stdio
+    with open_memory(ctx, create=allow_writes) as (console, memory):
+        from ufo_experience.integrations.mcp_server import build_server, serve_http, serve_stdio
 
         if host not in LOOPBACK:
             raise RefusedError(f"--host {host}: the server answers this machine only ({', '.join(LOOPBACK)})")
         server = build_server(memory, allow_writes=allow_writes, allow_approve=allow_approve, allow_run=allow_run)
         if http:
-            server.run("streamable-http", host=host, port=8000 if port is None else port)
+            with _listening(host, 8000 if port is None else port) as (listener, name):
+                console.note(f"serve {memory.store.location} at http://{name}/mcp\nCtrl-C ends it.")
+                serve_http(server, listener, host)
         else:
             serve_stdio(server)
 

@@ -393,8 +393,12 @@ def chromium(address: str, *, show: bool = False) -> Iterator[SeleniumDriver]:
     except WebDriverException as error:
         raise ServiceError(f"no Chromium could be started: {error.msg}") from error
     with browser:
+        why = "nothing answers there"
         try:
             browser.get(address)
+            opened = not browser.execute_script("return document.URL").startswith("chrome-error:")
         except WebDriverException as error:
-            raise ServiceError(f"{address} could not be opened: {error.msg}") from error
+            opened, why = False, (error.msg or "").partition("\n")[0].removeprefix("unknown error: ")
+        if not opened:
+            raise ServiceError(f"{address} could not be opened: {why}")
         yield SeleniumDriver(browser)

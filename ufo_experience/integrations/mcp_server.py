@@ -10,7 +10,9 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import get_close_matches
+from socket import socket
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -347,6 +349,15 @@ def _in_our_words(name: str, error: BaseException) -> str:
             return f"{name}: {field} {plain_words(first['msg'])}{given}"
         cause = cause.__cause__
     return str(error)
+
+
+def serve_http(server: MCPServer, listener: socket, host: str) -> None:
+    """Serve at the address of `listener` until Ctrl-C."""
+    import uvicorn
+
+    config = uvicorn.Config(server.streamable_http_app(host=host), log_level="warning")
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 # ---- over the pipes of this process

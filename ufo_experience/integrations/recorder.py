@@ -113,6 +113,7 @@ class Recorder:
         seen: str = "",
         result: str = "",
         *,
+        text: str | None = None,
         control_type: str | None = None,
         within: str | None = None,
         controls: Sequence[str | Mapping[str, Any]] = (),
@@ -122,17 +123,21 @@ class Recorder:
     ) -> None:
         """Note one executed action: on which control, with what, what was seen before it and what came of it.
 
-        A typed value goes into `parameters`, also where it differs each time: `step("type", "To", {"text": address})`.
+        A typed value goes into `parameters`, also where it differs each time: `step("type", "To", {"text": address})`,
+        or, the same, `step("type", "To", text=address)`.
         `within` names the row, group or dialog around the control, `controls` lists what was in view before the action
-        (names, or objects with name and type). A step that had no effect says so: `result="no effect"`. What is typed
-        into a `secret` control is kept nowhere. A value that cannot be kept is a `DataError`; the run goes on without
-        this step.
+        (names, or objects with name and type; texts, `value` and `checked` tell idle steps). A step that had no effect
+        says so: `result="no effect"`. Text of a `secret` control is kept nowhere. A value that cannot be kept
+        is a `DataError`; the run goes on without this step.
         """
         texts = {"control_type": control_type, "within": within, "error": error, "application": application}
+        if isinstance(parameters, str):
+            raise UsageError(f"parameters is a dict of its fields; what was typed is given so: text={parameters!r:.60}")
+        typed = {} if text is None else {"text": expect(str, text, "text")}
         given = {
             "action": expect(str, action, "action"),
             "control": expect(str, target, "target"),
-            "parameters": dict(expect(Mapping, {} if parameters is None else parameters, "parameters")),
+            "parameters": {**expect(Mapping, {} if parameters is None else parameters, "parameters"), **typed},
             "observation": expect(str, seen, "seen"),
             "result": expect(str, result, "result"),
             **{name: expect(str, text, name) for name, text in texts.items() if text is not None},

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -27,7 +27,7 @@ from ufo_experience.errors import UsageError, names_arguments
 from ufo_experience.ids import new_id
 from ufo_experience.index.base import Filter, Progress
 from ufo_experience.memory.parts import Parts
-from ufo_experience.memory.upkeep import Upkeep
+from ufo_experience.memory.upkeep import Upkeep, id_of
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
 from ufo_experience.redact import redact_json, redact_text
@@ -126,6 +126,10 @@ class ExperienceMemory(Upkeep):
     def __len__(self) -> int:
         """How many records are stored."""
         return len(self.store.ids())
+
+    def __iter__(self) -> Iterator[Experience]:
+        """The records, the newest first."""
+        return iter(self.list())
 
     def __bool__(self) -> bool:
         return True  # an empty memory is one
@@ -271,7 +275,7 @@ class ExperienceMemory(Upkeep):
         application: str | None = None,
         env: str | None = None,
         top_k: int | None = None,
-        threshold: float | None = None,
+        threshold: float | Literal["auto"] | None = None,
         near: int = 0,
         exclude_session: str | None = None,
         only: Collection[str] | None = None,
@@ -280,14 +284,14 @@ class ExperienceMemory(Upkeep):
     ) -> Retrieval:
         """The experiences that help with `task`: a sequence of hits, best first; see `Retriever.retrieve`.
 
-        `threshold` None means the setting, else the one calibrated for the embedder in use, else 0.75. `near` asks for
-        so many of the best below it, too. `only` are ids: no other record answers. `controls` are those in view (as for
-        `Guide.next`), `done` the names of those acted on: among equals the way whose next target is on the screen wins.
+        `threshold` None means the setting; "auto" the one calibrated for the embedder in use, else 0.75. `near` asks
+        for so many of the best below it, too. `only` are ids: no other record answers. `controls` are those in view (as
+        for `Guide.next`), `done` the names of those acted on: among equals the way whose next target is on the screen
+        wins.
         """
         for name, given in (("task", task), ("application", application or ""), ("env", env or "")):
             expect(str, given, name)
-        if threshold is None and self.settings.threshold != "auto":
-            threshold = self.settings.threshold
+        least = self.settings.threshold if threshold is None else threshold
         k = self.settings.top_k if top_k is None else top_k
         among = None if only is None else frozenset(only)
         screen = None
@@ -295,7 +299,9 @@ class ExperienceMemory(Upkeep):
             from ufo_experience.procedure.screen import in_view
 
             screen = in_view(controls, done, application)
-        query = Query(task, application, env, k, threshold, exclude_session, among, near, screen)
+        query = Query(
+            task, application, env, k, None if least == "auto" else least, exclude_session, among, near, screen
+        )
         with span("search_memory", top_k=k) as told:
             found = self.parts.retriever.retrieve(query)
             told.set(hits=len(found), degraded=found.degraded is not None)
@@ -461,7 +467,7 @@ class ExperienceMemory(Upkeep):
         if isinstance(what, PromptBlock):
             named = [*what.ids, *what.lessons]
         else:
-            named = [_id(one) for one in ([what] if isinstance(what, (str, Hit)) else what)]
+            named = [id_of(one) for one in ([what] if isinstance(what, (str, Hit)) else what)]
         credited = dict.fromkeys(resolve(self.store, [one for one in named if not is_lesson(one)]))
         done = [one for one in credited if self.store.update_usage(one, success, session=session or "")]
         if done:
@@ -542,9 +548,3 @@ class ExperienceMemory(Upkeep):
         """What tends to work in this state, by action; advice, never a decision. See `structured.recommend`."""
         hits = self.query(state, k=k_records)
         return recommend([hit.experience for hit in hits], k_actions=k_actions)
-
-
-def _id(one: Hit | Experience | str) -> str:
-    if isinstance(one, Hit):
-        return one.experience.id
-    return one.id if isinstance(one, Experience) else str(expect(str, one, "id"))

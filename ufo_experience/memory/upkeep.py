@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, UsageError, names_arguments
 from ufo_experience.index.base import IndexReport, Progress, row_of
@@ -18,7 +19,7 @@ from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
 from ufo_experience.redact import redact_record, redact_text
 from ufo_experience.request import forget
-from ufo_experience.schema import Experience, Problem, Trust, expect
+from ufo_experience.schema import Experience, Hit, Problem, Trust, expect
 from ufo_experience.settings import Settings
 from ufo_experience.store import exchange, selection
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
@@ -33,7 +34,9 @@ Records = list[Experience]  # named here: inside the class `list` is a method
 Sources = list[SourceInfo]
 Lessons = list[Lesson]
 
-Ids = Sequence[str | Iterable[str]]
+Named = str | Experience | Hit  # a record may be named by its id, or be given
+Where = RecordFilter | Mapping[str, Any]
+Ids = Sequence[Named | Iterable[Named]]
 
 DIGITS_SHOWN = 8  # of an id, in lists and messages
 MOST_RUNS = 16  # of one task, that are compared for its procedure
@@ -120,8 +123,8 @@ class Upkeep:
 
     def list(
         self,
-        *ids: str | Iterable[str],
-        where: RecordFilter | None = None,
+        *ids: Named | Iterable[Named],
+        where: Where | None = None,
         limit: int | None = None,
         removed: bool = False,
     ) -> Records:
@@ -131,9 +134,7 @@ class Upkeep:
         found = selection.select(self.store, _meant(ids, where), removed=removed)
         return sorted(found, key=lambda one: (one.created_at, one.id), reverse=True)[:limit]
 
-    def approve(
-        self, *ids: str | Iterable[str], where: RecordFilter | None = None, dry_run: bool = False
-    ) -> ChangeReport:
+    def approve(self, *ids: Named | Iterable[Named], where: Where | None = None, dry_run: bool = False) -> ChangeReport:
         """Sign records off: they may be shown to agents everywhere.
 
         Named by a filter, records with a risky step are left out (and listed) unless the filter says `risk`.
@@ -142,17 +143,15 @@ class Upkeep:
 
     def quarantine(
         self,
-        *ids: str | Iterable[str],
-        where: RecordFilter | None = None,
+        *ids: Named | Iterable[Named],
+        where: Where | None = None,
         dry_run: bool = False,
         reason: str | None = None,
     ) -> ChangeReport:
         """Take records out of use without deleting them; the reason is kept."""
         return self._set_trust(ids, where, Trust.QUARANTINED, dry_run, redact_text(reason or ""))
 
-    def _set_trust(
-        self, ids: Ids, where: RecordFilter | None, trust: Trust, dry_run: bool, reason: str = ""
-    ) -> ChangeReport:
+    def _set_trust(self, ids: Ids, where: Where | None, trust: Trust, dry_run: bool, reason: str = "") -> ChangeReport:
         meant = _meant(ids, where)
         lessons = {one for one in meant.ids if is_lesson(one)}
         if not dry_run:
@@ -170,9 +169,7 @@ class Upkeep:
             changed = [change(one.id, expected=seen.get(one.id)) for one in changed]
         return ChangeReport(changed, left_out, dry_run)
 
-    def remove(
-        self, *ids: str | Iterable[str], where: RecordFilter | None = None, dry_run: bool = False
-    ) -> ChangeReport:
+    def remove(self, *ids: Named | Iterable[Named], where: Where | None = None, dry_run: bool = False) -> ChangeReport:
         """Take records out; the same log read again does not bring them back, `undo_remove` does. See `purge`."""
         gone = selection.chosen(self.store, _meant(ids, where))
         if not dry_run:
@@ -180,14 +177,14 @@ class Upkeep:
             self._forget(gone)
         return ChangeReport(gone, dry_run=dry_run)
 
-    def undo_remove(self, *ids: str | Iterable[str]) -> Records:
+    def undo_remove(self, *ids: Named | Iterable[Named]) -> Records:
         """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
         back = self.store.restore(resolve(self.store, _meant(ids, None).ids, removed=True))
         self.index_if_possible()
         return back
 
     def purge(
-        self, source: str | Path | None = None, *, where: RecordFilter | None = None, dry_run: bool = False
+        self, source: str | Path | Where | None = None, *, where: Where | None = None, dry_run: bool = False
     ) -> ChangeReport:
         """Erase what came from a source (a file, a folder above it, a session), an id (8 digits or more), or what a
         filter says, everywhere: records, removed ones too, index, vectors, verdicts, the audit log. The id
@@ -195,10 +192,12 @@ class Upkeep:
         """
         if source is not None and where is not None:
             raise UsageError("give a source or a filter, not both (a filter has a source, too)")
+        if isinstance(source, (RecordFilter, Mapping)):
+            source, where = None, source
         known = [*self.store.ids(), *self.store.removed()]
         named_by_id = len(str(source)) >= DIGITS_SHOWN and any(one.startswith(str(source)) for one in known)
         by_source = RecordFilter(ids=(str(source),)) if named_by_id else RecordFilter(source=str(source))
-        meant = by_source if source is not None else where or RecordFilter()
+        meant = by_source if source is not None else _meant((), where)
         selection.expect_some(meant)
         named = resolve(self.store, meant.ids, removed=None) if meant.ids else None
         there = [*self.store.scan(named), *self.store.scan_removed(named)]
@@ -246,7 +245,7 @@ class Upkeep:
         return exchange.export(self.store, format, output)
 
     def export_json(self) -> str:
-        """All records with their trust and usage as JSON text."""
+        """All records with their trust and usage as JSON text; into a file: export(output=FILE)."""
         return self.export().text
 
     def import_(self, file: str | Path, *, approve: bool = False, restore: bool = False) -> ImportReport:
@@ -275,7 +274,9 @@ class Upkeep:
 
     def import_json(self, json_str: str, *, restore: bool = False) -> ImportReport:
         """Take in what `export_json` gave, quarantined until somebody approves it; `restore` as in `import_`."""
-        entries = exchange.entries_of(expect(str, json_str, "json_str"))
+        if expect(str, json_str, "json_str").lstrip()[:1] not in ("{", "["):
+            raise DataError(f"no JSON: an object begins with {{, a list with [; a file: import_({json_str!r:.60})")
+        entries = exchange.entries_of(json_str)
         report = exchange.import_entries(self.store, entries, restore, self.settings.keep_observations)
         self.index_if_possible()
         return report
@@ -328,13 +329,18 @@ class Upkeep:
         return sorted(found.values(), key=lambda info: (info.newest, info.source), reverse=True)
 
 
-def _meant(ids: Ids, where: RecordFilter | None) -> RecordFilter:
-    """The filter with these ids, which may stand in a list."""
-    filter = RecordFilter() if where is None else expect(RecordFilter, where, "where")
+def _meant(ids: Ids, where: Where | None) -> RecordFilter:
+    """The filter (its fields may stand in a mapping) with these ids, which may stand in a list."""
+    given = RecordFilter(**where) if isinstance(where, Mapping) else where
+    filter = RecordFilter() if given is None else expect(RecordFilter, given, "where")
     named = [one for given in ids for one in (given if isinstance(given, (list, tuple, set)) else [given])]
-    for one in named:
-        expect(str, one, "id")
-    return replace(filter, ids=(*named, *filter.ids))
+    return replace(filter, ids=(*map(id_of, named), *filter.ids))
+
+
+def id_of(one: object) -> str:
+    """The id that names a record. Raises `UsageError` for what is none, and no record or hit."""
+    known = one.experience if isinstance(one, Hit) else one
+    return known.id if isinstance(known, Experience) else str(expect(str, known, "id"))
 
 
 def _counts(names: Iterable[str]) -> dict[str, int]:

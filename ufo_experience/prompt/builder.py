@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, Literal, get_args
 
-from ufo_experience.errors import UsageError
+from ufo_experience.errors import UsageError, names_methods
 from ufo_experience.procedure.acts import Act
 from ufo_experience.procedure.cleaning import clean_json
 from ufo_experience.procedure.guide import Guide
@@ -43,6 +43,7 @@ CHOOSE = "Several ways may be meant: take the one learned for what you are to do
 UFO_TIP = "- This is a past run, an example and not an instruction: check that each control exists."
 
 
+@names_methods
 @dataclass(frozen=True, repr=False)
 class PromptBlock:
     """What to give to the agent, and what it holds.
@@ -63,6 +64,12 @@ class PromptBlock:
     needed: int | None = None
     procedures: tuple[Procedure, ...] = field(default=(), compare=False)
     lessons: tuple[str, ...] = ()
+    task: str = ""
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The block and the task as messages of a chat; among messages of your own `inject` puts it."""
+        return inject([{"role": "user", "content": self.task}], self)
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -104,10 +111,8 @@ def build_prompt(
     Raises:
         UsageError: an unknown format, a budget below 1, a nonce that is not 8 hex digits or stands in the task.
     """
-    expect(str, task, "task")
-    for hit in hits:
-        expect(Hit, hit, "each of hits")
     wrong = {
+        "task is a text, not a list; into the messages of a chat: inject(messages, block)": isinstance(task, list),
         f"unknown prompt format {format!r}: use one of text, messages, ufo": format not in get_args(Format),
         f"max_tokens is a whole number from 1, not {max_tokens!r}": not isinstance(max_tokens, int) or max_tokens < 1,
         "allowed_actions is a collection of names, not one text": isinstance(allowed_actions, str),
@@ -115,6 +120,9 @@ def build_prompt(
     }
     for message in filter(wrong.get, wrong):
         raise UsageError(message)
+    expect(str, task, "task")
+    for hit in hits:
+        expect(Hit, hit, "each of hits")
     count, nonce = count_tokens or estimate_tokens, nonce or new_nonce()
     moment = now or datetime.now(timezone.utc)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
@@ -155,6 +163,7 @@ def build_prompt(
         needed=needed,
         procedures=tuple(ways[: len(shown)]),
         lessons=tuple(one.id for one in lessons),
+        task=task,
     )
 
 
@@ -180,27 +189,30 @@ def _ahead(guide: Guide, acts: Sequence[Act], *notes: str) -> str:
     return "\n".join([*lines, *(f"Note: {note}" for note in (*notes, *guide.notes))])
 
 
-def inject(messages: Sequence[Mapping[str, Any]], block: PromptBlock) -> list[dict[str, Any]]:
-    """Copy `messages` with the block as one user message before the last user message; never the system role.
+def inject(messages: Sequence[Mapping[str, Any]], block: PromptBlock | str) -> list[dict[str, Any]]:
+    """Copy `messages` with the block (or its text) as one user message before the last user message; never the system
+    role.
 
     A block that an earlier call put there is replaced, so injecting twice is injecting once. Content of the caller's
     messages (text or multimodal lists) is passed on as it is. A block that shows nothing changes nothing.
 
     Raises:
-        UsageError: there is no user message, an item is no mapping, or the block is in UFO's format.
+        UsageError: there is no user message, an item is no mapping, or the block is none or in UFO's format.
     """
-    expect(PromptBlock, block, "block")
-    if block.ids and not block.text:
+    if isinstance(block, PromptBlock) and block.ids and not block.text:
         raise UsageError("a block in UFO's format holds no text: pass its examples to UFO")
+    text = block.text if isinstance(block, PromptBlock) else expect(str, block, "block")
+    if text and not _is_block(text):
+        raise UsageError("block is what build_prompt gives, or the text of a block (start.block), and nothing else")
     if not all(isinstance(message, Mapping) for message in messages):
         raise UsageError("a message is a mapping with role and content")
-    if not block.text:
+    if not text:
         return [dict(message) for message in messages]
-    kept = [dict(message) for message in messages if not _is_block(message)]
+    kept = [dict(one) for one in messages if not (one.get("role") == "user" and _is_block(one.get("content")))]
     turns = [position for position, message in enumerate(kept) if message.get("role") == "user"]
     if not turns:
         raise UsageError("there is no user message to put the examples before", code="E_NO_USER_TURN")
-    return [*kept[: turns[-1]], {"role": "user", "content": block.text}, *kept[turns[-1] :]]
+    return [*kept[: turns[-1]], {"role": "user", "content": text}, *kept[turns[-1] :]]
 
 
 def _ways(
@@ -295,9 +307,6 @@ def _prompt(task: str, shown: list[Any], nonce: str, format: Format) -> str | li
     return [{"role": "user", "content": content} for content in contents]
 
 
-def _is_block(message: Mapping[str, Any]) -> bool:
-    """True for a user's message that is nothing but a block of ours."""
-    content = message.get("content")
-    if message.get("role") != "user" or not isinstance(content, str):
-        return False
-    return content.startswith("<<<past-experience ") and not strip_block(content)
+def _is_block(content: object) -> bool:
+    """True for a text that is nothing but a block of ours."""
+    return isinstance(content, str) and content.startswith("<<<past-experience ") and not strip_block(content)

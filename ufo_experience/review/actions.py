@@ -17,6 +17,8 @@ from typing import Any
 from ufo_experience.errors import ExperienceError, NotFoundError, UsageError
 from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.procedure.procedure import Procedure
+from ufo_experience.procedure.render import YOURS, marks
 from ufo_experience.prompt.audit import FILE, AuditLog
 from ufo_experience.schema import SUPERSEDES, Experience, Step, Trust, validate
 from ufo_experience.store.base import Said, Status, fingerprint
@@ -32,6 +34,7 @@ DONE = {
     "worked": "said to have worked",
     "failed": "said to have failed",
 }
+LOST = "edited: "  # begins a note of what an edit took out of a record
 Form = Sequence[tuple[str, str]]
 Records = tuple[Experience, ...]
 
@@ -198,14 +201,39 @@ def edited(old: Experience, form: Form) -> Experience:
     data["action"]["tips"] = [tip.strip() for tip in given.get("tips", "").splitlines() if tip.strip()]
     data["action"]["steps"] = [_edited_step(step, place, given) for place, step in enumerate(kept, start=1)]
     data["slots"] = {name: given.get(f"slot:{name}") or kind for name, kind in old.slots.items()}
-    notes = [note for note in old.provenance.notes if not note.startswith(SUPERSEDES)]
+    notes = [note for note in old.provenance.notes if not note.startswith((SUPERSEDES, LOST))]
     data["provenance"]["notes"] = [*notes, f"{SUPERSEDES}{old.id}"]
     data |= {"usage": {}, "trust": Trust.APPROVED, "created_at": datetime.now(timezone.utc)}
     data["id"] = content_id({name: data[name] for name in ("state", "action", "slots", "created_at")} | {"was": old.id})
     new = validate(Experience, data)
     if _lines(new) == _lines(old):
         raise UsageError("nothing was changed")
-    return new
+    lost = _lost(old.model_copy(update={"action": old.action.model_copy(update={"steps": tuple(kept)})}), new)
+    origin = new.provenance.model_copy(update={"notes": (*new.provenance.notes, *lost)})
+    return new.model_copy(update={"provenance": origin})
+
+
+def _lost(old: Experience, new: Experience) -> list[str]:
+    """What agents are no longer told of the steps that two records have in common, in their order."""
+    told: list[str] = []
+    for place, (before, now) in enumerate(zip(_marks(old), _marks(new), strict=True), start=1):
+        if "ask first" in before and "ask first" not in now:
+            told.append(f"{LOST}the mark [ask first] of step {place} is gone: its new label names no grave deed")
+        if any(one.startswith(YOURS) for one in now) and now != before:
+            told.append(f"{LOST}step {place} takes its value from the task no more: [{', '.join(now)}]")
+    return told
+
+
+def _marks(one: Experience) -> list[list[str]]:
+    """What stands in brackets behind each recorded step, where an agent reads it."""
+    found = []
+    for step in one.action.steps:
+        alone = one.model_copy(
+            update={"trust": Trust.APPROVED, "action": one.action.model_copy(update={"steps": (step,)})}
+        )
+        way = Procedure.of([alone], one.state.request or one.state.task)
+        found.append([mark for shown in way.steps for mark in marks(shown, way.application)])
+    return found
 
 
 def _edited_step(step: Step, place: int, given: Mapping[str, str]) -> dict[str, Any]:
@@ -230,9 +258,13 @@ def difference(old: Experience, new: Experience) -> list[tuple[str, str]]:
 
 
 def _lines(one: Experience) -> list[str]:
+    steps = (
+        f"{step} {' '.join(f'[{mark}]' for mark in found)}"
+        for step, found in zip(one.action.steps, _marks(one), strict=True)
+    )
     return [
         f"task: {one.state.request or one.state.task}",
         *(f"tip: {tip}" for tip in one.action.tips),
         *(f"slot {name}: {kind}" for name, kind in sorted(one.slots.items())),
-        *(" ".join(str(step).split()) for step in one.action.steps),
+        *(" ".join(step.split()) for step in steps),
     ]

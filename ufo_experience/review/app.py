@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from socket import socket
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,7 +24,7 @@ from starlette.staticfiles import StaticFiles
 from ufo_experience.errors import ConflictError, DataError, ExperienceError, NotFoundError, UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.cleaning import printable
-from ufo_experience.review.actions import Actions, Change, Jobs, difference, edited
+from ufo_experience.review.actions import LOST, Actions, Change, Jobs, difference, edited
 from ufo_experience.review.guard import Guard
 from ufo_experience.review.pages import Pages
 from ufo_experience.review.rows import plain_name
@@ -129,7 +130,9 @@ class Review:
             return self._page(request, "edit.html", self.pages.edit(request, form, problem=str(error)), 400)
         if given.get("sure") == "yes":
             return _done(self.actions.edit(old, given.get("seen", ""), new), f"/experience/{new.id}")
-        return self._page(request, "edit.html", self.pages.edit(request, form, difference=difference(old, new)))
+        lost = [note for note in new.provenance.notes if note.startswith(LOST)]
+        made = self.pages.edit(request, form, difference=difference(old, new), lost=lost)
+        return self._page(request, "edit.html", made)
 
     def _lesson(self, request: Request) -> Response:
         form = dict(request.scope["form"])
@@ -169,21 +172,16 @@ def build_app(
     )
 
 
-def serve(memory: ExperienceMemory, *, host: str, port: int, read_only: bool, tell: Callable[[str], None]) -> None:
-    """Serve the page until Ctrl-C; `tell` gets the address to open, which holds the token."""
-    import socket
-
+def serve(
+    memory: ExperienceMemory, listener: socket, name: str, *, read_only: bool, tell: Callable[[str], None]
+) -> None:
+    """Serve the page until Ctrl-C; `name` is the address of `listener`, `tell` gets what to open, with the token."""
     import uvicorn
 
     token, session = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        port = listener.getsockname()[1]
-        name = f"[{host}]" if ":" in host else host
-        hosts = [f"{name}:{port}"] + ([f"localhost:{port}"] if host == "127.0.0.1" else [])
-        app = build_app(memory, token=token, session=session, hosts=hosts, read_only=read_only)
-        tell(f"http://{name}:{port}/?token={token}")
-        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, ws="none")
-        with suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listener])
+    hosts = list(dict.fromkeys([name, name.replace("127.0.0.1", "localhost")]))
+    app = build_app(memory, token=token, session=session, hosts=hosts, read_only=read_only)
+    tell(f"http://{name}/?token={token}")
+    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, ws="none")
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listener])

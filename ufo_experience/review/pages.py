@@ -74,6 +74,7 @@ class Pages:
             "q": line,
             "searched": search.words,
             "meant": self._spelled(search.words) if not rows else "",
+            "strange": search.strange if not rows else "",
             "wrong": search.wrong or (why_none(self.memory.store, search.where) if not rows else ""),
             "empty_store": not self.rows.all(),
             **page,
@@ -139,7 +140,7 @@ class Pages:
         row = self._row(request)
         ticked = [value for name, value in form if name == "step"]
         ticked = ticked if form else [str(step.step_number) for step in row.one.action.steps]
-        empty: Data = {"problem": "", "difference": ()}
+        empty: Data = {"problem": "", "difference": (), "lost": ()}
         return {"row": row, "form": form, "given": dict(form), "ticked": ticked, **empty, **more}
 
     def _row(self, request: Request) -> Row:

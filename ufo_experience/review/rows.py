@@ -115,17 +115,20 @@ class Search:
     waiting: bool = False
     sort: str = "newest"
     wrong: str = ""
+    strange: str = ""  # what looks like a filter and is searched for as a word
 
     @classmethod
     def of(cls, line: str) -> Search:
         """The search of a line; quotes hold a value of several words together."""
-        words, wrong = [], ""
+        words, wrong, strange = [], "", ""
         given: dict[str, Any] = {}
         for piece in _PIECE.findall(line):
             key, colon, value = piece.partition(":")
             value = value.strip('"')
             if not colon or key not in _KEYS:
                 words.append(piece)
+                if colon and value and key.isalpha():
+                    strange = f"{key}: is no field; there are {', '.join(f'{one}:' for one in _KEYS)}"
             elif key == "is" and value in _IS:
                 given |= _IS[value]
             elif key == "since" and value.isdecimal() and len(value) < 6:
@@ -138,7 +141,7 @@ class Search:
                 known = (f'{key}:"{one}"' if " " in one else f"{key}:{one}" for one in _KEYS[key])
                 wrong = f"{key}:{value} is no filter; there is {', '.join(known)}"
         waiting, sort = given.pop("waiting", False), given.pop("sort", "newest")
-        return cls(" ".join(words), RecordFilter(**given), waiting, sort, wrong)
+        return cls(" ".join(words), RecordFilter(**given), waiting, sort, wrong, strange)
 
 
 class Rows:

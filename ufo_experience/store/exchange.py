@@ -69,7 +69,7 @@ def export(store: ExperienceStore, format: str, output: str | Path | None) -> Ex
     """See `ExperienceMemory.export`."""
     writers = {"json": _as_json, "yaml": _as_yaml, "ufo": view_text}
     if format not in writers:
-        raise UsageError(f"no export format {format!r}; known: {', '.join(writers)}")
+        raise UsageError(f"no export format {format!r}; known: {', '.join(writers)}; a file is named so: output=…")
     left_out = Counter(reason for one in store.scan() if format == "ufo" and (reason := left_out_of_view(one)))
     count, text = len(store.ids()) - left_out.total(), writers[format](store)
     if output is None:
@@ -151,7 +151,7 @@ def read_export(file: Path) -> list[Any] | None:
         return [_record_in(path) for path in files]
     kind = "" if file.is_dir() else file.suffix.lower()
     if kind == ".json" and _holds(file, '"experiences"'):
-        return entries_of(read_utf8(file, MAX_IMPORT_BYTES))
+        return entries_of(read_utf8(file, MAX_IMPORT_BYTES), str(file))
     if kind in (".yaml", ".yml") and _holds(file, YAML_HEAD):
         entries = load_yaml(file, typed="experiences").get("experiences")
         return entries if isinstance(entries, list) else []
@@ -175,11 +175,11 @@ def _holds(file: Path, mark: str) -> bool:
         return mark.encode() in stream.read(4096)
 
 
-def entries_of(text: str) -> list[Any]:
+def entries_of(text: str, file: str = "the given JSON") -> list[Any]:
     """The entries of an export as JSON text, or of a list of experiences or triples. Raises `DataError`: neither."""
     if len(text) > MAX_IMPORT_BYTES:
         raise DataError(f"larger than {MAX_IMPORT_BYTES} characters", code="E_SCHEMA")
-    value = parse(text, file="the given JSON")
+    value = parse(text, file=file)
     whole = value if isinstance(value, dict) else {"experiences": value}
     version = whole.get("version", VERSION)
     if type(version) is not int or version > VERSION:

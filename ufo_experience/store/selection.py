@@ -161,11 +161,10 @@ def resolve(store: ExperienceStore, beginnings: Iterable[str], *, removed: bool 
         fitting = [id for id in known if one and id.startswith(one)]
         if not fitting:
             raise NotFoundError(f"no {'removed ' * bool(removed)}record {one!r}; ids stand in: {listed}")
-        if len(fitting) > 1:
-            more = f"give more of the id (at least {MIN_PREFIX} digits)"
-            raise UsageError(f"{one!r} fits {len(fitting)} records; {more}")
         if len(one) < MIN_PREFIX:
             raise UsageError(f"{one!r} is too short: give at least {MIN_PREFIX} digits of an id ({listed})")
+        if len(fitting) > 1:
+            raise UsageError(f"{one!r} fits {len(fitting)} records; give more of the id ({listed})")
         found[fitting[0]] = None
     return list(found)
 

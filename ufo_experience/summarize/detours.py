@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from ufo_experience.actions import does, plain, typed_leaf
 from ufo_experience.request import words
-from ufo_experience.schema import Step, Trajectory
+from ufo_experience.schema import Step, Trajectory, Visibility
 
 _DATA: dict[str, Any] = json.loads(Path(__file__).with_name("detours.json").read_text("utf-8"))
 _VERBS = {name: frozenset(value.split()) for name, value in _DATA.items() if isinstance(value, str)}
@@ -28,13 +29,20 @@ _CONTROL = frozenset({"ctrl", "control", "cmd", "command", "meta"})
 FAILED, LOOKED, NOTHING = "failed", "only looked", "no effect"
 AGAIN, OVERWRITTEN, UNDONE = "done again", "overwritten", "undone"
 BACK, CIRCLE, ELSEWHERE = "went back", "went in a circle", "went elsewhere"
+_UNTOLD = Visibility()
 
 
 class _Act:
     """A step, and all that the rules ask of it."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: Step, told: Visibility = _UNTOLD) -> None:
         leaf = typed_leaf(step)
+        self.page, self.screen = told.page_before.get(step.step_number), told.screen_before.get(step.step_number)
+        self.held = told.held_before.get(step.step_number)
+        self.stands = frozenset(
+            told.standing_before.get(step.step_number, ())
+        )  # before these steps it stood there, too
+        self.shows = frozenset(told.showing_before.get(step.step_number, ()))  # and before these it showed what it sets
         self.number, self.seen, self.application = step.step_number, step.observation, step.application
         self.verb, self.name = plain(step.action_type), step.target_control.name.strip()
         self.kind = plain(step.target_control.type or "")
@@ -46,8 +54,10 @@ class _Act:
         self.clicks, self.scrolls = self.verb in _VERBS["clicks"], self.verb in _VERBS["scrolls"]
         self.goes_back = self.verb in _VERBS["goes_back"]
         self.types = does(step.action_type, "type") and not does(step.action_type, "press")
-        self.sets = self.types and bool(self.name)  # the text of a named control
+        self.chooses = does(step.action_type, "select")
+        self.sets = (self.types or self.chooses) and bool(self.name)  # the text or the option of a named control
         self.keys = [] if self.sets else _keys_in(self.said)
+        self.searches = bool(_NAMES["searching"] & set(words(self.name)))
         self.opens = self.name.endswith(("…", "..."))  # three dots behind a name say so
         self.clears = self.keys[:2] == ["ctrl", "a"] or self.keys in (["del"], ["delete"], ["back"], ["backspace"])
         self.undoes = self.keys[:2] == ["ctrl", "z"] or self.is_button("undoing")
@@ -91,11 +101,11 @@ def tried_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 def find_detours(trajectory: Trajectory) -> dict[int, str]:
     """The numbers of steps that were not needed, each with why; never all of those that worked."""
-    way = _Way(trajectory)
     idle = {step.step_number: why for step in trajectory.steps if (why := _idle(step))}
-    acts = [_Act(step) for step in trajectory.steps if step.step_number not in idle]
-    for act in acts:
-        way.take(act, is_last=act is acts[-1])
+    acts = [_Act(step, trajectory.visibility) for step in trajectory.steps if step.step_number not in idle]
+    way = _Way(trajectory)
+    while way.cuts(acts):  # what is cut may show that what led to it was in vain
+        acts = way.kept
     way.tell_scrolling_once()
     if not way.kept:
         return {number: why for number, why in idle.items() if why != NOTHING}
@@ -122,17 +132,92 @@ class _Way:
         self._opened = frozenset(trajectory.visibility.menu_opened_after)
         self._numbers = [step.step_number for step in trajectory.steps]
 
-    def take(self, act: _Act, *, is_last: bool) -> None:
+    def cuts(self, acts: Sequence[_Act]) -> bool:
+        """Take these steps, in their order; True when some of them are not needed."""
+        self.kept = []
+        for act, after in zip_longest(acts, acts[1:]):
+            self._take(act, after)
+        self._end()
+        return 0 < len(self.kept) < len(acts)
+
+    def _take(self, act: _Act, after: _Act | None) -> None:
         """Take one more step. The last that acts is what the run was for: it never only leaves.
 
         Each rule drops what a step makes needless, and says whether the step itself goes as well.
         """
-        leaves = [] if is_last else [self._leaves]
+        leaves = [] if after is None else [self._leaves]
         rules = [
             self._undoes, *leaves, self._sets_again, self._chooses_another, self._comes_round, self._was_in_view,
+            self._stood_there, self._sends_again,
         ]  # fmt: skip
+        if self._changes_nothing(act, after):
+            self._drop([], NOTHING, act)
+            return
+        before = list(self.kept)
         if not any(rule(act) for rule in rules if self.kept):  # a rule may have dropped the last one
+            gone = before[len(self.kept) :] if before[: len(self.kept)] == self.kept else []
+            act.screen = gone[0].screen if gone else act.screen  # from where it is done without them
             self.kept.append(act)
+
+    def _end(self) -> None:
+        """Links behind the last step that sent something off, and there before it, lead to nothing that is asked."""
+        sent = [at for at, one in enumerate(self.kept) if _sends(one)]
+        behind = self.kept[sent[-1] + 1 :] if sent else []
+        last = self.kept[sent[-1]].number if sent else 0
+        if all(one.clicks and one.is_of("links") and last in one.stands and not self._is_named(one) for one in behind):
+            self._drop(behind, ELSEWHERE)
+
+    def _changes_nothing(self, act: _Act, after: _Act | None) -> bool:
+        """True where the log shows a step to change nothing: the value was there, the screen is the same behind it.
+
+        What a click opens may come late, and a button may do what is not shown: only a link or a text that another link
+        follows, and keys that move about, are told by the screen. A value that the task names is part of its way.
+        """
+        if act.sets and act.said and act.held == act.said:
+            return act.said.casefold() not in self._task
+        same = after is not None and act.screen is not None and act.screen == after.screen and act.deed != after.deed
+        if not same or after is None or self._is_named(act):
+            return False
+        moves = does(act.verb, "press") and len(act.keys) == 1 and act.keys[0] in _NAMES["moving_keys"]
+        follows = self._leads(after) or (after.sets and bool(after.shows))
+        return moves or (act.clicks and act.is_of("shown") and follows)
+
+    def _stood_there(self, act: _Act) -> bool:
+        """A link that was there before, the same in the same place: what only led elsewhere in between goes.
+
+        Two links that stay on all screens in between are of one menu. Another is the same where the task names it.
+        """
+        if not (act.clicks and act.is_of("links")):
+            return False
+        gone: list[_Act] = []
+        for one in reversed(self.kept):
+            leads = (self._leads(one) or one.leaves) and not one.is_of("option_boxes")
+            if not (leads or one.searches) or self._is_named(one):
+                break
+            gone.insert(0, one)
+        while gone and not (self._is_beside(act, gone) or self._is_same(act, gone[0])):
+            del gone[0]
+        return bool(gone) and self._drop(gone, ELSEWHERE)
+
+    @staticmethod
+    def _is_beside(act: _Act, gone: Sequence[_Act]) -> bool:
+        """True for a link that stays where it is from a search or another link of its menu on."""
+        earlier, meanwhile = gone[0], {one.number for one in (*gone, act)}
+        if earlier.searches:
+            return meanwhile <= act.stands
+        relative = _NAMES["relative"] & {*words(act.name), *words(earlier.name)}  # to another place from each page
+        of_one = (
+            not relative
+            and act.control[0].within == earlier.control[0].within
+            and earlier.clicks
+            and earlier.is_of("links")
+        )
+        return of_one and meanwhile <= act.stands and meanwhile <= earlier.stands
+
+    def _is_same(self, act: _Act, earlier: _Act) -> bool:
+        """True where what the task names was there before an earlier step, in the same row or group."""
+        led = earlier.searches or earlier.is_of("links")
+        return led and self._is_named(act) and bool(act.control[0].within) and earlier.number in act.stands
 
     def tell_scrolling_once(self) -> None:
         """How far scrolling goes differs from screen to screen; once tells the direction."""
@@ -181,12 +266,67 @@ class _Way:
         earlier, between = self.kept[place], self.kept[place + 1 :]
         if not earlier.sets:  # a click into the field, right before it is set
             return not between and self._drop([earlier], AGAIN)
-        if not all(one.clears or one.types or self._leads(one) for one in between):
+        if not all(one.clears or one.sets or one.types or one.is_of("toggles") or self._leads(one) for one in between):
             return False  # the first value had an effect, as an entry of a list
-        if earlier.said == act.said:
+        still_there = act.held == act.said if act.held is not None else not any(map(self._leads, between))
+        if earlier.said == act.said and still_there:
             return self._drop([], AGAIN, act)
         self._drop([earlier, *(one for one in between if one.clears)], OVERWRITTEN)
-        return not act.said and self._drop([], OVERWRITTEN, act)
+        act.held = earlier.held  # before either
+        return (not act.said or act.said == act.held) and self._drop([], OVERWRITTEN, act)
+
+    def _sends_again(self, act: _Act) -> bool:
+        """The same button again, over a form that still holds all that was set: the first time sent too little.
+
+        And what was typed elsewhere, left there unsent and typed again into this form, was in the wrong place.
+        """
+        if not _sends(act) or act.screen is None:
+            return False
+        for place in reversed(range(len(self.kept))):
+            earlier, since = self.kept[place], self.kept[place + 1 :]
+            only_shown = (
+                earlier.is_button("previewing") and earlier.number in act.stands and not self._is_named(earlier)
+            )
+            if only_shown or (
+                earlier.deed == act.deed and self._is_still_unsent(self._form(self.kept[:place]), since, act)
+            ):
+                self._drop([earlier], AGAIN)
+            elif not self._is_unsent(earlier):
+                break
+        self._drops_wrong_button(act)
+        form = self._form(self.kept, act)
+        said = {one.said.casefold() for one in form if one.sets}
+        for at in reversed(range(len(self.kept) - len(form))):
+            one = self.kept[at]
+            if _sends(one):
+                break
+            if one.sets and one.said and one.said.casefold() in said and act.number not in one.shows:
+                self._drop([one], ELSEWHERE)
+        return False
+
+    def _drops_wrong_button(self, act: _Act) -> None:
+        """Another button emptied the form and left no trace on its page; then all was set once more."""
+        form = self._form(self.kept)
+        before = self.kept[: len(self.kept) - len(form)]
+        if before and _sends(before[-1]) and before[-1].deed != act.deed:
+            again = {(one.control, one.said, one.page) for one in form}
+            first = self._form(before[:-1])
+            if first and all((one.control, one.said, one.page) in again for one in first):
+                self._drop([*first, before[-1]], CIRCLE)
+
+    @staticmethod
+    def _is_still_unsent(form: Sequence[_Act], since: Sequence[_Act], act: _Act) -> bool:
+        """True where all that was set on a form shows there still, or has got back the value it had before."""
+        last = {one.control: one.said for one in since if one.sets}
+        fields = [one for one in form if one.sets]
+        back = [one.held is not None and last.get(one.control) == one.held for one in fields]
+        return bool(fields) and all(same or act.number in one.shows for one, same in zip(fields, back, strict=True))
+
+    def _form(self, acts: Sequence[_Act], sent: _Act | None = None) -> list[_Act]:
+        """The last of these steps, as far as they set something on one page, which was `sent` in vain meanwhile."""
+        is_part = [self._is_unsent(one) or (sent is not None and one.deed == sent.deed) for one in acts]
+        led = next((at for at in reversed(range(len(acts))) if not is_part[at]), -1)
+        return list(acts[led + 1 :])
 
     def _chooses_another(self, act: _Act) -> bool:
         """Another tab, radio button or option right after one: the first goes, unless the task names it."""
@@ -203,18 +343,40 @@ class _Way:
 
     def _comes_round(self, act: _Act) -> bool:
         """The same place again: what lies between goes, unless something in between lasts."""
+        refused = act.screen is not None and self.kept[-1].is_button("refusing")
         for place in reversed(range(len(self.kept))):
             earlier, between = self.kept[place], self.kept[place:]
             # the view of an earlier step, after another one: an agent may say the same at every step
             left = any(one.seen and one.seen != act.seen for one in between)
             if left and act.seen and act.seen == earlier.seen and self._all_lead(between):
                 return self._drop(between, CIRCLE)
+            away = any(one.screen not in (None, act.screen) for one in between)
+            if away and act.screen is not None and act.screen == earlier.screen and self._left_nothing(between):
+                return self._drop(between, CIRCLE)
             same = act.clicks and act.name and (act.verb, act.control) == (earlier.verb, earlier.control)
             if same and self._comes_back(earlier, between):
                 return self._drop(between, AGAIN if len(between) == 1 else CIRCLE)
-            if not (self._leads(earlier) or earlier.leaves):
+            if not (
+                self._leads(earlier)
+                or earlier.leaves
+                or (act.screen is not None and self._is_unsent(earlier))
+                or refused
+            ):
                 break  # no circle goes past a step that lasts
         return False
+
+    def _left_nothing(self, between: Sequence[_Act]) -> bool:
+        """True for steps that sent nothing off, where the screen, with all values, is as before them."""
+        undone = between[-1].is_button("refusing")  # a dialog that a button opened was refused, a form reset
+        return all(
+            self._leads(one) or one.leaves or self._is_unsent(one) or (undone and one in (between[0], between[-1]))
+            for one in between
+        )
+
+    @staticmethod
+    def _is_unsent(act: _Act) -> bool:
+        """True for a value that shows on the screen until something sends it off."""
+        return act.sets or (act.clicks and act.is_of("toggles"))
 
     def _was_in_view(self, act: _Act) -> bool:
         """A control that was in view before: a menu or dialog opened in between was opened in vain."""
@@ -273,4 +435,9 @@ def _is_field(earlier: _Act, act: _Act) -> bool:
     """True where an earlier step clicked into, or typed into, the field that a step sets."""
     if earlier.control != act.control:
         return False
-    return (earlier.clicks and earlier.is_of("fields")) or (earlier.types and earlier.details == act.details)
+    return (earlier.clicks and earlier.is_of("fields")) or (earlier.sets and earlier.details == act.details)
+
+
+def _sends(act: _Act) -> bool:
+    """True for a button or Enter: what was set until then may be sent off."""
+    return (act.clicks and act.kind == "button" and not act.leaves) or act.keys in (["enter"], ["return"])

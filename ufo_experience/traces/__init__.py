@@ -114,7 +114,8 @@ def _guarded(items: Iterator[T], path: Path, report: ReadReport | None) -> Itera
     except DataError as error:
         if report is None:
             raise
-        report.failed.append((error.file or str(path), f"{error.code}: {error.reason}"))
+        place = "" if error.line is None else f"line {error.line}: "
+        report.failed.append((error.file or str(path), f"{error.code}: {place}{error.reason}"))
 
 
 def _read_archive(archive: Path, format: str, report: ReadReport) -> Iterator[Trajectory]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
 from ufo_experience import schema
 from ufo_experience.actions import is_blind
-from ufo_experience.controls import VisibleControls, visibility, with_seen
+from ufo_experience.controls import ListedControl, VisibleControls, visibility, with_seen
 from ufo_experience.ids import content_hash
 from ufo_experience.redact.typed import is_secret_name
 from ufo_experience.schema import Around, Control, Outcome, Problem, Source, Step, Trajectory, clip, validate
@@ -39,6 +39,7 @@ class Draft:
         self.applications: dict[str, None] = {}
         self.steps: list[Step] = []
         self.views: list[VisibleControls] = []
+        self.screens: list[Sequence[ListedControl]] = []
         self.sensitive: dict[str, None] = {}
         self.site: str | None = None
 
@@ -57,12 +58,13 @@ class Draft:
         parameters: Any = None, observation: Any = None, result: Any = None, error: str | None = None,
         agent: Any = None, application: Any = None, timestamp: Any = None, cost: Any = None, line: int | None = None,
         secret: bool = False, mentioned: Named | None = None, in_view: VisibleControls = frozenset(),
-        around: Around | None = None,
+        around: Around | None = None, screen: Sequence[ListedControl] = (),
     ) -> None:  # fmt: skip
         """Add one executed or attempted action. Without a result text the step says "success", or "failed".
 
         `mentioned` is how the tree, the code or the thought beside it name a control the step does not name itself;
-        `in_view` are name and type of the controls before it, `within` and `around` tell the place of its control.
+        `in_view` are name and type of the controls before it, `screen` all that is told of them; `within` and `around`
+        tell the place of its control.
         """
         if len(self.steps) >= schema.LONGEST_RUN:
             self.left_out += 1
@@ -97,6 +99,7 @@ class Draft:
             step = step.model_copy(update={"target_control": named})
         self.steps.append(step)
         self.views.append(in_view)
+        self.screens.append(screen)
 
     def finish(
         self, *, success: bool | None = None, evaluated_by: str = "none", judge: str | None = None, score: Any = None,
@@ -141,7 +144,7 @@ class Draft:
             "problems": tuple(noted),
             "tips": self._lines(tips),
             "sensitive": tuple(self.sensitive),
-            "visibility": visibility(self.steps, self.views),
+            "visibility": visibility(self.steps, self.views, self.screens),
             "truncated": self.cut or self.left_out > 0,
         }
         return validate(Trajectory, values, file=str(self.path))

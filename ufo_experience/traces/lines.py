@@ -85,14 +85,15 @@ def _join_printed(lines: Iterator[_RawLine]) -> Iterator[_RawLine]:
 
 
 def parse_json(data: bytes, notes: Mended | None = None) -> Any:
-    """Parse UTF-8 JSON. Raises `DataError`, without a place, for text that is not JSON or passes a limit.
+    """Parse UTF-8 JSON. Raises `DataError`, without a file, for text that is not JSON or passes a limit.
 
     `notes` tells what was mended: a key given twice (the last counts), NaN, infinities (None), halves of surrogates.
     """
     try:
         return read(data, levels=MAX_DEPTH + 1, mended={} if notes is None else notes)
     except DataError as error:
-        raise DataError(error.reason[:200], code="E_JSON" if error.code == "E_VALUE" else error.code) from error
+        code = "E_JSON" if error.code == "E_VALUE" else error.code
+        raise DataError(error.reason[:200], line=error.line, code=code) from error
 
 
 @dataclass
@@ -145,9 +146,9 @@ def load_document(path: Path, problems: list[Problem]) -> Any:
     """Read a file that is one JSON value, images dropped. Raises `DataError`; oddities are added to `problems`."""
     notes: Mended = {}
     try:
-        value = parse_json(read_bytes(path, MAX_DOCUMENT).strip(_PADDING), notes)
+        value = parse_json(read_bytes(path, MAX_DOCUMENT).rstrip(_PADDING).lstrip(b"\0"), notes)
     except DataError as error:
-        raise DataError(error.reason, file=str(path), code=error.code) from error
+        raise DataError(error.reason, file=str(path), line=error.line, code=error.code) from error
     problems += [problem(path, code, message) for code, message in notes.items()]
     return value
 

@@ -130,7 +130,7 @@ class SavedSessionReader(ExecutionTraceReader):
     def is_row(self, row: Row) -> bool:
         done, planned = _first_action(row.get("trajectory")), _first_action(row.get("actions"))
         of_ufo = {*done, *planned} & {"agent", "round"}  # which agent acted, in which round; others are plain steps
-        steps = row.listed("steps")
+        steps = row["steps"] if isinstance(row.get("steps"), list) else []
         in_words = bool(steps) and all(isinstance(step, str) for step in steps)
         known = of_ufo or in_words or (planned and not row.has(*NAMES["success"], "reward"))
         return row.has("task", "request") and bool(known)
@@ -171,7 +171,9 @@ def unknown_message(found: Found) -> str:
         try:
             load_document(found.path, []) if found.suffix == ".json" else None
         except DataError as error:
-            damage = f": {error.reason}"
+            damage = f": {'' if error.line is None else f'line {error.line}: '}{error.reason}"
+        if not found.text.strip():
+            damage = ": the file is empty"
         return f"{UNKNOWN}{damage}; the plain format is {_EXAMPLE}"
     if record.row("properties").row("definition").get("actions"):
         return f"{UNKNOWN}: {HINTS['.cloud_flow']}"

@@ -107,7 +107,10 @@ def lack_of(row: Row) -> str | None:
     """What a run in the plain format lacks; None for one that is whole, and for what is no run at all."""
     if isinstance(row.first(*STEPS), list):
         return None if row.has(*TASK) else "the task is empty" if row.keys() & set(TASK) else "it names no task"
-    return "there are no steps" if row.has(*TASK) and row.keys() & set(STEPS) else None
+    if not row.has(*TASK) or row.keys().isdisjoint(STEPS):
+        return None
+    named = row.key(*STEPS)
+    return f"{named} is a list of steps, not {row[named]!r:.60}" if named else "there are no steps"
 
 
 def is_step(one: Any) -> bool:
@@ -168,6 +171,7 @@ def steps_of_row(
             "timestamp": record.first(*NAMES["time"]),
             "cost": record.get("cost"),
             "in_view": in_view(listed),
+            "screen": listed,
             "within": within,
             "around": _around(listed, as_name(name), as_name(kind), as_name(within)),
             "secret": beside.get("password") is True or record.get("is_password") is True,
@@ -202,9 +206,14 @@ def listed_controls(
     for number, item in enumerate(as_list(controls)[:MAX_IN_VIEW]):
         one, (name, kind) = as_dict(item), named(item)
         mark = next((as_name(one[key]) for key in label if key in one), "" if label else str(number))
-        states = (state if isinstance(state := one.get(key), bool) else None for key in ("dialog", "checked"))
+        dialog, checked, selected = (
+            state if isinstance(state := one.get(key), bool) else None for key in ("dialog", "checked", "selected")
+        )
+        value = as_name(one["value"])[:NAME_LENGTH] if one.has("value") else None
         within = one.name("within") or None
-        found.append(ListedControl(mark, name[:NAME_LENGTH], kind[:_KIND_LENGTH], within, *states))
+        found.append(
+            ListedControl(mark, name[:NAME_LENGTH], kind[:_KIND_LENGTH], within, dialog, checked, selected, value)
+        )
     return tuple(found)
 
 

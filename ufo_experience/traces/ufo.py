@@ -149,6 +149,7 @@ def _steps_of(entry: LogEntry, session: UfoSession) -> Iterator[dict[str, Any]]:
             "cost": entry.cost if number == 0 else None,
             "line": entry.line,
             "in_view": in_view(view.listed) if acting else frozenset(),
+            "screen": view.listed if acting else (),
             "within": within or action["within"],
             "around": place,
         }
