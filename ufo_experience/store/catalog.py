@@ -21,7 +21,7 @@ from ufo_experience.errors import LockedError, StorageError
 
 FOLDER, FILE = ".index", "index.sqlite"
 _BUSY_S = 30.0  # somebody else writes for some milliseconds, after a clone for some seconds
-_TABLE = re.compile(r"CREATE (?:VIRTUAL )?TABLE (\w+)")
+_TABLE = re.compile(r"CREATE (?:VIRTUAL )?TABLE (?:IF NOT EXISTS )?(\w+)")
 _META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID"
 _log = logging.getLogger(__name__)
 _inherited: list[sqlite3.Connection] = []  # of the parent of a fork: closing one would let go of the parent's locks
