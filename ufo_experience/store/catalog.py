@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +20,6 @@ from ufo_experience.errors import LockedError, StorageError
 
 FOLDER, FILE = ".index", "index.sqlite"
 _BUSY_S = 30.0  # somebody else writes for some milliseconds, after a clone for some seconds
-_TABLE = re.compile(r"CREATE (?:VIRTUAL )?TABLE (?:IF NOT EXISTS )?(\w+)")
 _META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID"
 _log = logging.getLogger(__name__)
 _inherited: list[sqlite3.Connection] = []  # of the parent of a fork: closing one would let go of the parent's locks
@@ -138,15 +136,13 @@ class Catalog:
     def _require(self, db: sqlite3.Connection) -> None:
         db.execute(_META)
         for name, (version, statements) in self._schemas.items():
-            key = f"schema of {name}"
-            tables = set(_TABLE.findall(" ".join(statements)))
-            if noted(db, key) == version and tables <= _tables(db):
+            if _is_whole(db, name, version):
                 continue
             with _transaction(db):
-                if noted(db, key) != version or not tables <= _tables(db):  # another process may have been faster
+                if not _is_whole(db, name, version):  # another process may have been faster
                     for statement in statements:
                         db.execute(statement)
-                    note(db, **{key: version})
+                    note(db, **{f"schema of {name}": version, f"tables of {name}": " ".join(_tables(db))})
 
     def _mend(self, error: sqlite3.Error) -> None:
         """After a failure: a damaged file is made anew; where the disk refuses, a copy of it in memory goes on."""
@@ -168,8 +164,14 @@ class Catalog:
             self._require(self._connection)
 
 
+def _is_whole(db: sqlite3.Connection, name: str, version: str) -> bool:
+    """True when the tables are of this version, and none of them is gone."""
+    made = str(noted(db, f"tables of {name}")).split()
+    return bool(noted(db, f"schema of {name}") == version and set(made) <= _tables(db))
+
+
 def _tables(db: sqlite3.Connection) -> set[str]:
-    return {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+    return {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def noted(db: sqlite3.Connection, name: str) -> Any:
