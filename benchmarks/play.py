@@ -181,10 +181,12 @@ def _meant(action: Mapping[str, Any], controls: Sequence[Control]) -> Sequence[C
     if action.get("item"):
         items = [one for one in able if is_item_of(str(action["item"]), one.name, one.within)]
         return [one for one in items if all(holds(one.within, str(said)) for said in action.get("beside", ()))][:1]
-    if not action.get("name"):
+    if not (action.get("name") or kind):
         return [None] if action["do"] == "press" else []
-    named = [one for one in able if one.bare == bare(str(action["name"]))]
-    return [*([one for one in named if one.type not in _SHOWN] or named)]
+    named = [one for one in able if one.bare == bare(str(action.get("name", "")))]
+    named = [one for one in named if one.type not in _SHOWN] or named
+    field = next((one.place for one in able if one.bare == bare(str(action.get("after", "")))), None)
+    return [*named] if field is None else [one for one in named if one.place > field][:1]
 
 
 def _line(control: Mapping[str, Any]) -> str:
@@ -210,7 +212,8 @@ def obey(block: str) -> list[dict[str, Any]]:
         if step.get("open") or (step.get("confirm") and known.get("not_covered")):
             break
         verb, text = step["action"], str(step.get("parameters", {}).get("text", ""))
-        place = {"name": step["control"], "type": step.get("control_type", ""), "within": step.get("within", "")}
+        place = {name: step.get(name, "") for name in ("within", "after")}
+        place |= {"name": step["control"], "type": step.get("control_type", "")}
         place["within"] = place["within"] or step.get("row_of", "")
         if step.get("item_of"):
             place = {"item": step["item_of"], "type": step.get("control_type", ""), "beside": step.get("beside", ())}

@@ -1,4 +1,5 @@
-"""What redaction and trust reach on the lists of tests/data/safety: `python -m benchmarks.redaction`.
+"""What redaction and trust reach on the lists of tests/data/safety: `python -m benchmarks.redaction`, of one author
+`python -m benchmarks.redaction O`.
 
 Each line is a figure, the command that printed it is this one. The lists were written by authors who had not seen the
 rules of their day; they have been seen since, so a rate here is a bound from below for what strangers will find.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,18 +25,23 @@ SAFETY = Path(__file__).parents[1] / "tests" / "data" / "safety"
 Row = dict[str, Any]
 
 
-def rows(name: str) -> list[Row]:
+def rows(name: str, author: str = "") -> list[Row]:
     """The rows of a list; secrets are kept encoded, so that no scanner of repositories trips over them."""
     if (plain := SAFETY / f"{name}.jsonl").exists():
-        return [json.loads(line) for line in plain.read_text(encoding="utf-8").splitlines()]
-    lines = (SAFETY / f"{name}.b64").read_text(encoding="ascii").splitlines()
-    return [json.loads(base64.b64decode(line)) for line in lines]
+        found = [json.loads(line) for line in plain.read_text(encoding="utf-8").splitlines()]
+    else:
+        lines = (SAFETY / f"{name}.b64").read_text(encoding="ascii").splitlines()
+        found = [json.loads(base64.b64decode(line)) for line in lines]
+    return [row for row in found if author in ("", row.get("author"))]
 
 
-def labels() -> Iterator[tuple[Step, bool]]:
+def labels(author: str = "") -> Iterator[tuple[Step, bool]]:
     """Labels of public applications, and whether a person is to be asked before."""
+    wanted = not author
     for line in (SAFETY / "ask_first.tsv").read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
+        if line.startswith("#"):
+            wanted = not author or f"author {author}," in line
+        elif wanted:
             name, role, ask, _ = line.split("\t")
             yield Step(step_number=1, action_type="click", target_control=Control(name=name, type=role)), ask == "yes"
 
@@ -103,6 +110,15 @@ def told_of_risk(row: Row) -> tuple[bool, bool]:
     return "[ask first]" in grave, not text or "[not in the task]" in grave
 
 
+def fixed_shown(row: Row) -> list[bool]:
+    """Of every step whose control its author calls the application's own: whether another task is shown its name."""
+    with tempfile.TemporaryDirectory() as folder, ExperienceMemory.open(folder, embedder="hashing") as memory:
+        learned(memory, row)
+        text = memory.build_prompt(row["query"], memory.retrieve(row["query"], threshold=0.0)).text
+    steps = zip(row["steps"], row["fixed"], strict=True)
+    return [step["control"] in text for step, fixed in steps if fixed and step["control"]]
+
+
 def hijacked(row: Row) -> bool:
     """True when a record is served for a request of something else because of its other wordings."""
     clicks = {"steps": [{"action": "click", "control": name} for name in ("Open", "Details", "OK")]}
@@ -114,41 +130,48 @@ def hijacked(row: Row) -> bool:
     return served == [True, False]
 
 
-def figures() -> Iterator[tuple[str, int, int]]:
-    """What is counted, how many, of how many."""
-    secrets, harmless, typed = rows("secrets"), rows("harmless"), rows("typed_secrets")
-    yield "secrets in running text: kept", sum(r["secret"] in redact_text(r["text"]) for r in secrets), len(secrets)
+def figures(author: str = "") -> Iterator[tuple[str, int, int]]:
+    """What is counted, how many, of how many: on all lists, or those of one author."""
+    secrets, harmless, typed = (rows(name, author) for name in ("secrets", "harmless", "typed_secrets"))
+    passing = [row for row in secrets if row.get("in_passing")]
+    for what, some in (
+        ("secrets in running text: kept", secrets),
+        ("  of these said in passing (author O)", passing),
+    ):
+        yield what, sum(r["secret"] in redact_text(r["text"]) for r in some), len(some)
     yield "harmless texts: altered", sum(redact_text(r["text"]) != r["text"] for r in harmless), len(harmless)
     yield "typed secrets: kept in any byte on disk", sum(map(kept_typed, typed)), len(typed)
-    asked = list(labels())
+    asked = list(labels(author))
     due = [step for step, ask in asked if ask]
     yield "labels to ask before: marked", sum(map(asks_first, due)), len(due)
     others = [step for step, ask in asked if not ask]
     yield "other labels: marked", sum(map(asks_first, others)), len(others)
     named = [
         Control(name=step["control"], type=step["control_type"])
-        for row in rows("everyday")
+        for row in rows("everyday", author)
         for step in row["steps"]
         if step["control"]
     ]
     fixed = [control for control in named if is_fixed(control)]
     yield "labels of fixed controls in everyday runs: readable", sum(map(readable, fixed)), len(fixed)
-    poison = [shown_of(row) for row in rows("poison")]
+    own = [shown for row in rows("everyday", author) if "fixed" in row for shown in fixed_shown(row)]
+    yield "  what author O calls fixed: in the prompt", sum(own), len(own)
+    poison = [shown_of(row) for row in rows("poison", author)]
     yield "poisoned runs, judged by a person: data in a prompt", sum(data for data, _, _ in poison), len(poison)
     grave = [asks for _, label, asks in poison if label]
     yield "  a grave label in a prompt", len(grave), len(poison)
     yield "  of these: a step is marked to ask before", sum(grave), len(grave)
-    risky = [told_of_risk(row) for row in rows("risky")]
+    risky = [told_of_risk(row) for row in rows("risky", author)]
     yield "a grave step beside the task: marked to ask before", sum(asks for asks, _ in risky), len(risky)
     yield "  said to be nothing that the task asks for", sum(said for _, said in risky), len(risky)
-    wordings = rows("wordings")
+    wordings = rows("wordings", author)
     yield "wordings of something else: served because of them", sum(map(hijacked, wordings)), len(wordings)
 
 
 def main() -> None:
     """Print every figure."""
-    for what, count, of in figures():
-        print(f"{what:<58}{count:>6} of {of:<6}{100 * count / of:6.1f} %")
+    for what, count, of in figures(*sys.argv[1:2]):
+        print(f"{what:<58}{count:>6} of {of:<6}{100 * count / max(of, 1):6.1f} %")
 
 
 if __name__ == "__main__":

@@ -221,7 +221,7 @@ def test_a_browser_that_is_gone_ends_the_run_with_what_was_done(memory):
 
     done = memory.run(NEW, Gone(), ask=yes)
     assert (done.reached, done.reason) == (False, "failed")
-    assert done.detail == "no such window; whether this was done nobody saw: click the row of mlopez"
+    assert done.detail == "no such window; whether this was done nobody saw: click the Hyperlink of mlopez"
     assert [one.ok for one in done.steps] == [True, False]
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Timer
 
@@ -77,6 +79,15 @@ def test_a_damaged_index_file_is_made_again(memory):
     """Bytes that are no database cost no answer."""
     memory.close()
     (Path(memory.store.location) / ".index" / "index.sqlite").write_bytes(b"nonsense" * 4096)
+    with open_memory(Path(memory.store.location)) as again:
+        assert again.retrieve(TASK).hits
+
+
+def test_an_index_file_that_lacks_a_table_is_made_again(memory):
+    """Somebody deleted it, or another build of the package made the file."""
+    memory.close()
+    with closing(sqlite3.connect(Path(memory.store.location) / ".index" / "index.sqlite")) as database:
+        database.execute("DROP TABLE word")
     with open_memory(Path(memory.store.location)) as again:
         assert again.retrieve(TASK).hits
 

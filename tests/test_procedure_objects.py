@@ -562,7 +562,7 @@ def test_a_row_is_the_one_that_holds_all_that_the_task_says_of_it(tmp_path, view
     token = click("token-of-akim", "Hyperlink", "token-of-akim Payroll akim 2026-01-02")
     memory = memory_of(tmp_path, (task.format("akim", "Payroll"), [link("Tokens", "navigation"), token]))
     now = task.format("tkent", "Chat")
-    assert "click the row of tkent [beside Chat]" in told(memory, now)
+    assert "click the Hyperlink of tkent [beside Chat]" in told(memory, now)
     acted, _ = obey(memory, now, view)
     assert [one["name"] for one in acted] == acted_on
 
@@ -641,3 +641,30 @@ def test_a_grave_step_on_the_page_of_what_the_task_names_needs_no_row(tmp_path):
     for buttons, end in ((1, "done"), (2, "several_targets")):
         others = [seen("Revoke token", within=f"revoked on day {number}") for number in range(buttons)]
         assert obey(memory, task, screen(first, seen("Token", "Header"), *others, seen("Copy")))[1] == end
+
+
+def test_an_option_is_bound_as_a_whole(tmp_path):
+    """ "2. High" is what the task says; its number alone is no value of it."""
+    steps = [click("New", "Button"), choose("Priority", "1. Critical"), click("Save", "Button")]
+    memory = memory_of(tmp_path, ("Make a ticket with priority 1. Critical", steps))
+    assert 'choose "2. High" in "Priority"' in told(memory, "Make a ticket with priority 2. High")
+
+
+def test_an_option_that_names_an_item_is_found_by_it(tmp_path):
+    """The number before the name is that of another ticket."""
+    steps = [click("Add", "Button"), choose("Ticket", "12 Shared drive is slow"), click("Save", "Button")]
+    memory = memory_of(tmp_path, ('The ticket "Shared drive is slow" comes first', steps))
+    shown = told(memory, 'The ticket "Light is broken" comes first')
+    assert 'choose … in "Ticket" (ComboBox) [the option of Light is broken]' in shown
+
+
+def test_a_row_is_told_by_the_words_the_request_has_from_it(tmp_path):
+    """A title that stands without quotes among other words, in lower case behind its first."""
+    row = "9. No wireless in the canteen Open Jan 5, 2026 Farid Lund"
+    box = {"action": "click", "control": "", "control_type": "CheckBox", "within": row}
+    memory = memory_of(
+        tmp_path, ("Close the ticket No wireless in the canteen for good", [box, click("Close", "Button")])
+    )
+    shown = told(memory, "Close the ticket Spreadsheet crashes at noon for good")
+    assert "1. click a CheckBox in the row of Spreadsheet crashes at noon\n" in shown
+    assert "Not covered: –" in shown

@@ -263,6 +263,7 @@ def test_eight_thousand_hostile_characters_take_no_long_time(memory):
 
 @pytest.mark.parametrize(("text", "clean"), [
     ("https://shop.example/search?q=my+disease&session=8a7f", "https://shop.example/search"),
+    ("https://git.example/app/changes?commit_id=9f3b27c01d", "https://git.example/app/changes?commit_id=9f3b27c01d"),
     ("https://shop.example/list?page=2&lang=en", "https://shop.example/list?page=2&lang=en"),
     ("see data:image/png;base64,iVBORw0KGgoAAAANSUhEUg==", "see <image>"),
     ("C:\\Users\\ann\\logs\\action_step1.png", "action_step1.png"),

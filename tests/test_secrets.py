@@ -167,6 +167,29 @@ def test_an_imported_example_of_ufo_brings_no_secret(tmp_path):
     assert secret.encode() not in b"".join(path.read_bytes() for path in (tmp_path / "db").rglob("*") if path.is_file())
 
 
+@pytest.mark.parametrize(("text", "secret"), [
+    ("Netzwerkschlüssel: 60417753928816405521", "60417753928816405521"),
+    ("Set the license key 1c9e02ab-55d0-4b17-9e3f-0a77c2d4e815:eu in the app", "1c9e02ab-55d0-4b17-9e3f-0a77c2d4e815"),
+    ("Unlock the file with the password Index_k7_berry.", "Index_k7_berry"),
+    ("Sign in as the night porter (porter / lantern_T4)", "lantern_T4"),
+    ("Log in with kiosk and Fjord_82tx, then open the list", "Fjord_82tx"),
+    ("Protect the archive with the passphrase copper lantern walks slowly and mail it", "copper lantern walks slowly"),
+    ("Security question \"first street\": the answer was Lindenhof", "Lindenhof"),
+    ("Ben says 7038 opens the shed", "7038"),
+    ("they texted me 730416, hurry", "730416"),
+])  # fmt: skip
+def test_a_secret_is_found_by_what_stands_around_it(text, secret):
+    assert secret not in redact_text(text)
+
+
+@pytest.mark.parametrize("text", [
+    'Pin the note "Shopping" to the top', "The design token radius-200 is 8px",
+    "Delete the key with the id 1c9e02ab-55d0-4b17-9e3f-0a77c2d4e815", "The order 7038 opens in a new tab",
+])  # fmt: skip
+def test_what_only_looks_like_a_secret_stays(text):
+    assert redact_text(text) == text
+
+
 def test_the_star_of_a_field_that_must_be_filled_in_makes_no_secret_of_its_label():
     assert redact_text("Password confirmation*") == "Password confirmation*"
     assert "sunshine" not in redact_text("The password is sunshine*")

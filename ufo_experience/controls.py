@@ -43,6 +43,17 @@ _ROLES = {
     "menuitemcheckbox": "menuitem",
     "row": "dataitem",
     "app": "application",
+    # as Windows in other languages calls them: German, French, Spanish, Chinese
+    **dict.fromkeys("schaltfläche bouton botón 按钮".split(), "button"),
+    **dict.fromkeys("bearbeiten eingabefeld modifier modifiez édition editar edición 编辑 输入框".split(), "edit"),
+    **dict.fromkeys("registerkarte registerelement onglet pestaña 标签页 选项卡项目".split(), "tabitem"),
+    **dict.fromkeys("menüelement élémentdemenu elementodemenú 菜单项 菜单项目".split(), "menuitem"),
+    **dict.fromkeys("kontrollkästchen caseàcocher casilla 复选框".split(), "checkbox"),
+    **dict.fromkeys("kombinationsfeld zonedelistedéroulante cuadrocombinado 组合框".split(), "combobox"),
+    **dict.fromkeys("optionsfeld casedoption botóndeopción 单选按钮".split(), "radiobutton"),
+    **dict.fromkeys("lien vínculo enlace 链接 超链接".split(), "hyperlink"),
+    **dict.fromkeys("listenelement élémentdeliste elementodelista 列表项 列表项目 选项".split(), "listitem"),
+    **dict.fromkeys("strukturelement 树项目".split(), "treeitem"),
 }
 # What an application is made of, as against what its user keeps in it.
 _FIXED = frozenset(

@@ -86,9 +86,24 @@ class Binding:
         if step.kind in ("type", "select") and not step.parameters.keys().isdisjoint(TEXT_KEYS):
             is_new = bound.text != step.text or holds(self._values.new.text, bound.text)
             bound = replace(bound, value_from="open" if missing else "task" if is_new else "constant")
-            if step.kind == "select" and bound.value_from == "constant" and not self._approved:
-                self._unexplained.append(_Unexplained(place, "option", step.text))
+            if step.kind == "select" and not self._approved:
+                bound = self._option(place, step, bound)
         return bound.lacks(*missing)
+
+    def _option(self, place: int, step: ProcedureStep, bound: ProcedureStep) -> ProcedureStep:
+        """A choice. An option is bound as a whole: of "2. High" the number is no value, and "12 Shared drive" is found
+        by what the task says of it."""
+        if bound.value_from == "open":
+            return _without(bound, "option")
+        if bound.text == step.text:
+            if bound.value_from == "constant" and not self._is_said(step.text):
+                self._unexplained.append(_Unexplained(place, "option", step.text))
+            return bound
+        if bare(step.text) in self._values.new_of or PLACEHOLDER.search(step.text):
+            return bound
+        if holds(self._values.old.text, step.text):
+            return _left_open(step, "option")
+        return replace(_without(step, "option"), item_of=self._values.first_in(step.text))
 
     def _bound(self, value: Any, missing: list[str]) -> Any:
         if isinstance(value, Mapping):

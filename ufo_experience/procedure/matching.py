@@ -102,7 +102,7 @@ def _only_one(step: ProcedureStep, named: Sequence[Control], screen: Screen) -> 
     same = [one for one in named if step.around and _has_neighbours(step.around, one.place, screen, 1, 2)]
     if len(same) == 1:
         return same[0]
-    fields = screen.named(step.after) if step.after else ()
+    fields = [one for one in screen.named(step.after) if is_fixed(one.role)] if step.after else []  # no heading
     behind = [one for one in named for field in fields if one.place > field.place and one.within == field.within]
     if len(fields) == 1 and behind:
         return behind[0]

@@ -48,6 +48,11 @@ class Piece(NamedTuple):
     end: int
     said: bool = False
 
+    @property
+    def size(self) -> int:
+        """How many words it has."""
+        return len(self.text.split())
+
 
 @dataclass(frozen=True)
 class Pairing:
@@ -73,10 +78,10 @@ class Pairing:
 
 @lru_cache(maxsize=256)
 def pair(old: Request, new: Request, said: frozenset[str] = frozenset()) -> Pairing:
-    """Pair the values and words of two requests; with texts as one word each where that leaves less unexplained."""
+    """Pair the values and words of two requests; with texts as one word each where that leaves no more unexplained."""
     plain = _paired(old, new, ())
     with_texts = _paired(old, new, said) if said else plain
-    return with_texts if with_texts.alike and with_texts.unexplained < plain.unexplained else plain
+    return with_texts if with_texts.alike and with_texts.unexplained <= plain.unexplained else plain
 
 
 def _paired(old: Request, new: Request, said: Iterable[str]) -> Pairing:
@@ -165,7 +170,7 @@ def _side_by_side(a: Sequence[Piece], b: Sequence[Piece], old: str, new: str) ->
             found += [two for two in both if two[0].kind or two[0].said or is_odd(two[0].text)]
         elif kind == "replace" and len(marked[0]) == len(marked[1]) > 0:
             found += zip(*marked, strict=True)
-        elif kind == "replace" and max(j - i, m - k) <= _LONGEST:
+        elif kind == "replace" and j - i <= _LONGEST and m - k <= max(_LONGEST, *(2 * one.size for one in a[i:j])):
             two = _joined(a[i:j], old), _joined(b[k:m], new)
             found += [two] if _is_value(*two, first=i == 0) else []
     return [two for two in found if two not in unled or two[0].kind not in _unclear(a, b, found, unled)]

@@ -34,7 +34,7 @@ from ufo_experience.request import Request, find_whole, holds, says_something
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.agreement import constants_of
 from ufo_experience.trust.labels import is_label
-from ufo_experience.trust.risk import CARRIES_OUT
+from ufo_experience.trust.risk import CARRIES_OUT, telling_words
 
 OLD_MONTHS = 6  # from this age on a reader should know it: programs change
 _MOST_TIPS = 5
@@ -179,9 +179,11 @@ def _shown(step: ProcedureStep, request: Request, *, approved: bool) -> Procedur
         told = step.target and (step.row_of or step.item_of or step.missing)
         return step if told or step.kind not in NAMED else replace(step, missing=("which control", *step.missing))
     said = holds(request.text, step.name)
+    telling = stems_of(telling_words(step.name, request.text))
     # a plain "Save" names nothing itself
-    named = said or CARRIES_OUT.fullmatch(step.name) or not stems_of(step.name).isdisjoint(stems_of(request.text))
-    return replace(step, readable=approved or said or is_label(step.name), asked_for=not step.ask_first or bool(named))
+    named = said or CARRIES_OUT.fullmatch(step.name) or not telling.isdisjoint(stems_of(request.text))
+    readable = approved or said or is_label(step.name, step.role)
+    return replace(step, readable=readable, asked_for=not step.ask_first or bool(named))
 
 
 def _learned_for(values: Values, *, approved: bool) -> str:

@@ -26,6 +26,8 @@ YOURS = "you decide: "  # and this says what it is
 VERBS = {"type": "type", "select": "choose", "keys": "press", "switch": "switch to", "open": "open"}
 _LONGEST = 120  # characters of a name or value
 _HOW_FAST = ("duration", "interval", "clicks")  # of the hand, and how far a wheel turns: the screen tells
+_IN_ROW = frozenset("hyperlink button checkbox radiobutton".split())  # of a row: what is acted on is one of several
+_ANY_PLACE = ("form", "group")  # a page may have several
 _SMALL = 10  # numbers up to it count clicks or tabs; a larger one is the run's own
 WORDS = r"\w[\w.@'’-]*(?: \w[\w.'’-]*){0,4}"  # stand without quotes
 _PLAIN = re.compile(rf"{WORDS}\??")
@@ -62,7 +64,7 @@ def marks(step: ProcedureStep, application: str) -> Iterator[str]:
         yield f"the option of {word(step.item_of)}"
     if step.missing:
         yield f"{YOURS}{', '.join(map(word, step.missing))}"
-    elif not step.readable:
+    elif not step.readable and not step.item_of:
         yield "name hidden"
     if step.optional:
         yield f"{step.optional[0]} of {step.optional[1]} runs"
@@ -92,17 +94,18 @@ def _what(step: ProcedureStep) -> str:
     """The control, and which one where there are several."""
     if step.target is None:
         return "" if step.kind in ("keys", "other") else "a control"
-    if step.item_of and step.kind != "select":
-        return f"the row of {word(step.item_of)}"
     kind = " ".join(re.sub(r"[^\w ]+", "", clean(step.target.type, 40)).split())
+    if step.item_of and step.kind != "select":
+        return f"the {kind if step.role in _IN_ROW else 'row'} of {word(step.item_of)}"
     several = step.around is not None and step.around.equals > 1
+    in_any = step.target.within in _ANY_PLACE
     where = ""
     if step.row_of:
         where = f" in the row of {word(step.row_of)}"
+    elif step.after and (several or (step.around is None and in_any)) and (in_any or not step.target.within):
+        where = f" after {quoted(step.after)}"
     elif step.target.within and (step.around is None or several):
         where = f" within {quoted(step.target.within)}"
-    elif step.after and several:
-        where = f" after {quoted(step.after)}"
     if not step.name or not step.readable:
         return f"{'an' if kind[:1] in tuple('aeiou') else 'a'} {kind or 'control'}{where}"
     return f"{quoted(step.name)}{f' ({kind})' if kind else ''}{where}"

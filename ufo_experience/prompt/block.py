@@ -43,7 +43,8 @@ _STEP_MARK = re.compile(rf" \[((?:{_Q}|[^\[\]\"])*)\]$")
 _STEP = re.compile(
     rf"(?P<number>\d+)\. (?:(?P<does>type|choose|press|open|switch to) (?P<value>{_Q}|{OPEN})(?: in(?= ))?"
     r"|(?P<action>[\w.:/-]+))"
-    rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?|the row of (?P<item_of>{_Q}|{WORDS})"
+    rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?"
+    rf"|the (?:row|(?P<item_type>\w+)) of (?P<item_of>{_Q}|{WORDS})"
     r"|an? (?P<kind>\w+(?: \w+){0,19}?)))?"
     rf"(?: in the row of (?P<row_of>{_Q}|{WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
     rf"(?P<more>(?: {_ARGUMENT})*)"
@@ -187,6 +188,8 @@ def _read_step(line: str) -> dict[str, Any] | None:
     if told is None:
         return None
     parts: dict[str, Any] = {name: _unquoted(said) for name, said in told.groupdict().items() if said}
+    if kind := parts.pop("item_type", "") or parts.pop("kind", ""):
+        parts["control_type"] = kind
     value, does, more = parts.pop("value", ""), parts.pop("does", ""), re.findall(_ARGUMENT, parts.pop("more", ""))
     arguments = (one.partition("=") for one in more)
     parameters = {name: json.loads(said) for name, _, said in arguments if said != OPEN}

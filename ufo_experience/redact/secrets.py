@@ -199,7 +199,7 @@ def _introduced(text: str) -> Iterator[Finding]:
     candidates = sorted(_candidates(text)) if nouns else []
     for noun in nouns:
         before = re.search(r"([^\W\d_]{1,16})[ _-]?$", text[max(0, noun.start - 17) : noun.start])
-        behind = re.match(r"[ _-]?([^\W\d_]{1,16})", text[noun.end : noun.end + 17])
+        behind = re.match(r"[ _-]?([^\W\d_]{1,16})(?!\w)", text[noun.end : noun.end + 18])
         other = any(one[1].casefold() in data().other for one in (before, behind) if one)  # "error code", "primary key"
         if other or _GOES_ON.match(text, noun.end):
             continue

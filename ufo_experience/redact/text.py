@@ -25,7 +25,7 @@ _RUN = re.compile(r"[^\s\"'<>\\]+")  # what a URL may stand in
 _URL_START = re.compile(r"(?i)\b(?:[a-z][a-z0-9+.-]{0,20}://|www\.|(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/)")
 _ANCHOR = re.compile(r"(?:[^\W\d_]{2,24}(?:[-_.](?:[^\W\d_]{1,24}|\d{1,3})){0,6})?")  # `#opening-hours`
 _SETTING = re.compile(
-    r"(?i)([a-z_]{1,24})=(?:[^\W\d_]{1,16}(?:[+_-][^\W\d_]{1,16}){0,2}\d{0,3}|-?\d{1,5}[a-z]?|(?<=id=)\d{1,10})"
+    r"(?i)([a-z_]{1,24})=(?:[^\W\d_]{1,16}(?:[+_-][^\W\d_]{1,16}){0,2}\d{0,3}|-?\d{1,5}[a-z]?|(?<=id=)[0-9a-f]{1,12})"
 )
 _PERSONAL = re.compile(  # names of what somebody searches, is or may do; other short settings set the page alone
     r"(?i)query|search|find|term|key|text|title|filter|sess|sid|token|auth|code|state|nonce|sig|user|mail|name|phone|tel"

@@ -7,12 +7,12 @@ verb at the beginning, with its capital, is none. Of a run what it typed or chos
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from ufo_experience.controls import is_fixed, is_part_of_page, role_of
+from ufo_experience.controls import LABEL, is_fixed, is_part_of_page, role_of
 from ufo_experience.ids import content_id
 from ufo_experience.redact.typed import SLOT_TYPE
 from ufo_experience.request import Request, Value, application_key, find_whole, on_forgetting, stem
@@ -77,6 +77,8 @@ def _is_verb(request: Request, words: Sequence[str]) -> bool:
 
 def is_odd(word: str) -> bool:
     """True for what is no word of requests to computers: a login, a code, a name in lower case."""
+    if "-" in word:  # "pre-set" is one of two words that are known, "kestrel-91" is not
+        return not word.replace("-", "").isalpha() or any(map(is_odd, word.split("-")))
     own = stem(word.casefold())
     return len(own) > 2 and not thesaurus().is_known(own) and meanings().place(own) is None
 
@@ -105,7 +107,8 @@ def is_same_but_for_values(asked: Request, stored: Request, run: Experience) -> 
 
 def _may_be_text(words: Sequence[str], like: str) -> bool:
     """True for words that may stand in the place of a text: where that is one word, such as say something."""
-    return len(words) <= _LONGEST and (_GOES_ON if " " in like else SKIPPED | _GOES_ON).isdisjoint(words)
+    short = len(words) <= max(_LONGEST, 2 * len(like.split()))
+    return short and (_GOES_ON if " " in like else SKIPPED | _GOES_ON).isdisjoint(words)
 
 
 def said_in(run: Experience) -> frozenset[str]:
@@ -115,7 +118,7 @@ def said_in(run: Experience) -> frozenset[str]:
 
 
 def _values_said(run: Experience) -> frozenset[str]:
-    """What a run typed or chose, in lower case."""
+    """What a run typed or chose, and what of its request the items and rows say that it took, in lower case."""
     values = (value for step in run.action.steps for value in step.parameters.values())
     said = {value.casefold() for value in values if isinstance(value, str)}
     request = (run.state.request or run.state.task).casefold().split()
@@ -123,7 +126,26 @@ def _values_said(run: Experience) -> frozenset[str]:
         told = SLOT_TYPE.fullmatch(kind)
         if told is not None and told["first"]:
             said.add(" ".join(request[int(told["first"]) - 1 : int(told["last"] or told["first"])]).strip(".,;!?"))
-    return frozenset(said) - {""}
+    texts = [text for step in run.action.steps for text in _of_the_user(step)]
+    return frozenset(said.union(_said_of(run.state.request or "", text) for text in texts)) - {""}
+
+
+def _of_the_user(step: Step) -> Iterator[str]:
+    """The name of the item that a step takes, and the row it stands in."""
+    within = step.target_control.within
+    if _takes_item(step):
+        yield step.target_control.name
+    if not (LABEL.fullmatch(within) or is_part_of_page(within)):
+        yield within
+
+
+def _said_of(request: str, text: str) -> str:
+    """The longest run of words, two at least, that a request has from a text: "no wireless" of "12. No wireless"."""
+    places = list(_WORD.finditer(request.casefold()))
+    words, theirs = [place[0] for place in places], _WORD.findall(text.casefold())
+    at, _, size = SequenceMatcher(None, words, theirs, autojunk=False).find_longest_match()
+    says_little = SKIPPED.issuperset(words[at : at + size])
+    return "" if size < 2 or says_little else request.casefold()[places[at].start() : places[at + size - 1].end()]
 
 
 def _takes_item(step: Step) -> bool:

@@ -136,14 +136,13 @@ class Catalog:
     def _require(self, db: sqlite3.Connection) -> None:
         db.execute(_META)
         for name, (version, statements) in self._schemas.items():
-            key = f"schema of {name}"
-            if noted(db, key) == version:
+            if _is_whole(db, name, version):
                 continue
             with _transaction(db):
-                if noted(db, key) != version:  # another process may have been faster
+                if not _is_whole(db, name, version):  # another process may have been faster
                     for statement in statements:
                         db.execute(statement)
-                    note(db, **{key: version})
+                    note(db, **{f"schema of {name}": version, f"tables of {name}": " ".join(_tables(db))})
 
     def _mend(self, error: sqlite3.Error) -> None:
         """After a failure: a damaged file is made anew; where the disk refuses, a copy of it in memory goes on."""
@@ -163,6 +162,16 @@ class Catalog:
             with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as on_disk:
                 on_disk.backup(self._connection)
             self._require(self._connection)
+
+
+def _is_whole(db: sqlite3.Connection, name: str, version: str) -> bool:
+    """True when the tables are of this version, and none of them is gone."""
+    made = str(noted(db, f"tables of {name}")).split()
+    return bool(noted(db, f"schema of {name}") == version and set(made) <= _tables(db))
+
+
+def _tables(db: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
 
 def noted(db: sqlite3.Connection, name: str) -> Any:

@@ -68,7 +68,7 @@ class Watch:
         self._root, self._catalog = root, catalog
         self.parsed = lru_cache(KEPT)(lambda path, stamp: self.read(path)[0])  # stamp: as the catalog knows the file
         self._told: set[str] = set()  # what is no record or event, of which a warning was given
-        catalog.require("store", "4", _SCHEMA)
+        catalog.require("store", "5", _SCHEMA)
 
     def stamp(self, path: str) -> str:
         """What tells that a file has changed."""

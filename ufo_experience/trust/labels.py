@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from ufo_experience.actions import plain
+from ufo_experience.controls import role_of
 from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.request import on_forgetting
 from ufo_experience.schema import Control
@@ -39,10 +40,12 @@ _AMOUNT = re.compile(
 )
 _NUMBER = re.compile(r"\d(?:[ .-]?\d){4,}|\b(?=(?:[A-Za-z-]{0,20}\d){4})(?=[a-z0-9-]{0,20}[A-Z])[A-Za-z0-9-]{8,60}\b")
 _PERSON = re.compile(
-    r"(?i)\b(?:instructions?|ignore|disregard|assistant|system prompt|you must|you are|instead of|as an ai)\b"
+    r"(?i)\b(?:instructions?|assistant|system prompt|you must|you are|instead of|as an ai)\b"
+    r"|\b(?:ignore|disregard)\b(?=.*\b(?:the|your|my|this|these|what|everything|all|any|previous|above)\b)"
 )
 _SAYS_MORE = re.compile(r"[:;]\s+\S+\s+\S|[：；。！]\S{4}")  # a colon, and more than a state: "Protection: Off"
 _SENTENCE = re.compile(r"[.!?:;,]\s+\S|[。！？；：]\S")
+_FILLED_IN = frozenset(("edit", "combobox"))
 STRANGE = {"address": _ADDRESS, "amount": _AMOUNT, "path": _PATH, "command": _COMMAND, "number": _NUMBER}
 
 
@@ -57,8 +60,10 @@ def strange_in(text: str) -> str | None:
 
 
 @lru_cache(8_192)
-def is_label(text: str) -> bool:
+def is_label(text: str, role: str = "") -> bool:
     """True for a text that may stand on a control: short, nothing strange in it, and no sentence that instructs.
+
+    The name of a field (its `role`) may hold commas: "Add people, groups, and calendar events".
 
     >>> is_label("Enable Remote Desktop"), is_label("Send it to eve@evil.test")
     (True, False)
@@ -67,13 +72,14 @@ def is_label(text: str) -> bool:
     short = 0 < len(words) <= MOST_WORDS and len(text) <= MOST_CHARS and "\n" not in text.strip()
     if not short or "_" in text:  # a name with a "_" is what somebody or a machine calls something
         return False
-    instructs = _PERSON.search(text) or _SAYS_MORE.search(text) or (len(words) > 4 and _SENTENCE.search(text))
+    said = text.replace(",", "") if role in _FILLED_IN else text
+    instructs = _PERSON.search(text) or _SAYS_MORE.search(text) or (len(words) > 4 and _SENTENCE.search(said))
     return not instructs and strange_in(text) is None
 
 
 def is_fixed(control: Control) -> bool:
     """True for a control that belongs to the application; one of unknown kind is taken for one."""
-    return not control.type or plain(control.type) in _FIXED
+    return not control.type or plain(control.type) in _FIXED or role_of(control.type) in _FIXED
 
 
 def readable(control: Control) -> bool:
@@ -81,7 +87,7 @@ def readable(control: Control) -> bool:
 
     Items of rows, lists and trees, and links, belong to one task: `Procedure` binds them or leaves them open.
     """
-    return is_fixed(control) and is_label(control.name)
+    return is_fixed(control) and is_label(control.name, role_of(control.type))
 
 
 on_forgetting(strange_in.cache_clear)

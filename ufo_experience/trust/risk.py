@@ -7,7 +7,7 @@ a dialog ("Delete…") or leads on (a tab, a row, an item of a tree) is not aske
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import takewhile
 from pathlib import Path
@@ -106,19 +106,33 @@ def _label_asks(name: str, role: str) -> bool:
         return False
     if _has(label, "guards") and (role in _TURNED or _has(label, "turns")):
         return True
-    return _SURE.fullmatch(label) is not None or _has(label, "anywhere") or any(map(_is_grave, _DEEDS.split(label)))
+    return _SURE.fullmatch(label) is not None or any(_deeds_in(label))
 
 
-def _is_grave(deed: str) -> bool:
-    """True for words that begin with a verb that asks, what only leads up to it left out."""
-    bare = f"{re.sub(_NO_WORD, ' ', _LEAD_IN.sub('', deed)).strip()} "
-    return any(bare.startswith(f"{verb} ") for verb in _words()["verbs"])
+def _deeds_in(name: str) -> Iterator[str]:
+    """The words of a label that say what it does: "merge" of "Merge pull request"."""
+    label = " ".join(name.casefold().split())
+    yield from _found(label, "anywhere")
+    for deed in _DEEDS.split(label):
+        bare = f"{re.sub(_NO_WORD, ' ', _LEAD_IN.sub('', deed)).strip()} "
+        yield from (verb for verb in _words()["verbs"] if bare.startswith(f"{verb} "))
+
+
+def telling_words(name: str, request: str) -> str:
+    """Words of a label: a request for it says one of them. Where a request asks to look, only what is done counts."""
+    return (" ".join(_deeds_in(name)) if _has(request.casefold(), "looks") else "") or name
 
 
 def _has(label: str, section: str) -> bool:
-    """True when a word of a section stands in a label, whole; in Chinese, anywhere."""
+    return any(_found(label, section))
+
+
+def _found(label: str, section: str) -> Iterator[str]:
+    """The words of a section that stand in a label, whole; in Chinese, anywhere."""
     spaced = f" {re.sub(_NO_WORD, ' ', label)} "
-    return any(f" {word} " in spaced if word[0] < _SPACELESS else word in label for word in _words()[section])
+    for word in _words()[section]:
+        if f" {word} " in spaced or (word[0] >= _SPACELESS and word in label):
+            yield word
 
 
 @lru_cache(1_024)
