@@ -398,7 +398,7 @@ def slow_in_bulk(most: int) -> Fault:
 def test_a_batch_that_times_out_is_halved_and_the_others_are_sent_as_small(
     stub: OpenAIStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ufo_experience.embed.openai.BATCH", 0.3)
+    monkeypatch.setattr("ufo_experience.embed.openai.BATCH", 0.8)
     stub.play(*[slow_in_bulk(100)] * 99)
     texts = [f"t{i}" for i in range(400)]
     assert np.allclose(hosted(stub).embed(texts), expected(texts), atol=1e-6)

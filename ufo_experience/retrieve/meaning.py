@@ -62,8 +62,9 @@ class Meanings:
         """
         own, weight, _ = self._joined([request])
         places, other_weight, starts = self._joined(records)
-        likeness = self.units[places] @ self.units[own].T  # words of the records by words of the request
-        asked = np.maximum.reduceat(likeness, starts, axis=0) @ (weight / weight.sum())
+        with np.errstate(all="ignore"):  # all are finite; some processors set the flags of a product all the same
+            likeness = self.units[places] @ self.units[own].T  # words of the records by words of the request
+            asked = np.maximum.reduceat(likeness, starts, axis=0) @ (weight / weight.sum())
         named = np.add.reduceat(likeness.max(axis=1) * other_weight, starts) / np.add.reduceat(other_weight, starts)
         return np.round(np.column_stack([asked, named]).astype(np.float64), DECIMALS)
 
