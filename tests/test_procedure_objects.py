@@ -668,3 +668,28 @@ def test_a_row_is_told_by_the_words_the_request_has_from_it(tmp_path):
     shown = told(memory, "Close the ticket Spreadsheet crashes at noon for good")
     assert "1. click a CheckBox in the row of Spreadsheet crashes at noon\n" in shown
     assert "Not covered: –" in shown
+
+
+def test_a_value_of_another_kind_is_typed_nowhere(tmp_path):
+    """What the new request asks beside it is said to be served by no step."""
+    old = "We need a queue, Cleaning. Its mail is cln@site.example"
+    memory = memory_of(tmp_path, (old, [fill("Name", "Cleaning"), fill("Mail", "cln@site.example"), click("Save")]))
+    shown = told(memory, "We need a queue, Vehicles, slug veh, and move all tickets of Building into it")
+    steps, _, uncovered = shown.partition("Not covered")
+    assert "Building" not in steps
+    assert "Building" in uncovered
+    assert "move" in uncovered
+
+
+def test_an_option_of_the_old_request_that_the_new_one_does_not_give_is_open(tmp_path):
+    """Somebody else's owner is no default."""
+    steps = [fill("Title", "Tap drips"), choose("Owner", "farid"), click("Save", "Button")]
+    memory = memory_of(tmp_path, ('Make a ticket "Tap drips" and give it to farid', steps))
+    assert "farid" not in told(memory, 'Make a ticket "Light is broken"')
+
+
+def test_a_grave_deed_that_no_step_does_is_not_covered(tmp_path):
+    """In other words, too: hiding is not deleting."""
+    steps = [click("Articles", "Button"), tick("Shown to users"), click("Save", "Button")]
+    memory = memory_of(tmp_path, ('Users should not see the article "Paper jam" for now', steps))
+    assert "Not covered: Delete" in told(memory, 'Delete the article "Paper jam"')

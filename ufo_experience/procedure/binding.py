@@ -24,6 +24,7 @@ from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.typed import slot_type
 from ufo_experience.request import holds, stem
 from ufo_experience.retrieve.features import COMMON
+from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.retrieve.tasks import is_odd
 
 _ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # what stands there belongs to one task
@@ -96,6 +97,9 @@ class Binding:
         if bound.value_from == "open":
             return _without(bound, "option")
         if bound.text == step.text:
+            asked, now = (holds(text, step.text) for text in (self._values.old.text, self._values.new.text))
+            if asked and not now:  # it was the value of that time
+                return _left_open(step, "option")
             if bound.value_from == "constant" and not self._is_said(step.text):
                 self._unexplained.append(_Unexplained(place, "option", step.text))
             return bound
@@ -248,8 +252,10 @@ class Binding:
         open_ += [new for new in pairing.added if not holds(told, new)]
         said = stems_of(f"{beside_values(values.old)} {told}")
         words = [word for word in pairing.words if not says(word, said)]
-        words = _telling(words) if pairing.alike else self._of_other_deeds(words, open_)
-        return tuple(dict.fromkeys([*open_, *words]))
+        grave = [word for word in words if needs_consent("click", word.capitalize(), "button")]
+        words = _telling(words) if pairing.alike else [*grave, *self._of_other_deeds(words, open_)]
+        deed = values.new.asks.split()[:2] if conflict(values.new, values.old) else []  # "Do not", "Keep the"
+        return tuple(dict.fromkeys([*filter(None, [" ".join(deed)]), *open_, *words]))
 
     def _of_other_deeds(self, words: Sequence[str], values: Sequence[str]) -> list[str]:
         """Of a request in other words those of a part of it that says little else: "… and notify her"."""

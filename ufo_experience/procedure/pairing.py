@@ -31,6 +31,8 @@ AUXILIARIES = frozenset(
 _ALIKE = 0.5  # of the words of two requests beside their values, before they are laid side by side
 _SAME_MEANING = 0.6  # cosine of two words, from which on one says the other
 _OTHER_DEED = 0.4  # cosine of the likest two words of two labels, below which they do not do the same
+_LOOSE = frozenset(("", "name", "text", "number"))  # kinds that may stand for each other, or be part of a longer text
+_BREAK = re.compile(r'["“”]|[.;!?]\s+[a-z]')  # a value ends there
 _LONGEST = 4  # words of a value that stands without quotes or capitals
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"  # Thai to Chinese: a sign is a word
 _IN_WORD = re.compile(r"[^\W\d_]-$")
@@ -169,11 +171,17 @@ def _side_by_side(a: Sequence[Piece], b: Sequence[Piece], old: str, new: str) ->
             unled += both[:1]
             found += [two for two in both if two[0].kind or two[0].said or is_odd(two[0].text)]
         elif kind == "replace" and len(marked[0]) == len(marked[1]) > 0:
-            found += zip(*marked, strict=True)
+            found += [two for two in zip(*marked, strict=True) if _are_of_a_kind(*two) or two == (a[i], b[k])]
         elif kind == "replace" and j - i <= _LONGEST and m - k <= max(_LONGEST, *(2 * one.size for one in a[i:j])):
             two = _joined(a[i:j], old), _joined(b[k:m], new)
-            found += [two] if _is_value(*two, first=i == 0) else []
+            is_loose = _LOOSE.issuperset(one.kind for one in b[k:m]) or j - i == m - k == 1
+            found += [two] if is_loose and _is_value(*two, first=i == 0) else []
     return [two for two in found if two not in unled or two[0].kind not in _unclear(a, b, found, unled)]
+
+
+def _are_of_a_kind(one: Piece, other: Piece) -> bool:
+    """False for an address and a name: one stands for the other only right behind the same words."""
+    return one.kind == other.kind or _LOOSE.issuperset((one.kind, other.kind))
 
 
 def _unclear(
@@ -207,6 +215,8 @@ def _is_value(old: Piece, new: Piece, *, first: bool) -> bool:
     """False for another word for the same ("create" and "add"), and for "must not". The first word is a verb, or
     somebody's name or login."""
     says_little = any((SMALL | AUXILIARIES).issuperset(one.text.casefold().split()) for one in (old, new))
+    if _BREAK.search(new.text):
+        return False
     if old.kind or new.kind or old.said:
         return not says_little
     if first:

@@ -190,7 +190,7 @@ def _learned_for(values: Values, *, approved: bool) -> str:
     """What a way was learned for: the sentence that asks, with the kinds of values that the new task does not name."""
     text, new = values.old.text, values.new.text
     spans = [(one.start, one.end, one.kind) for one in values.old.values if not holds(new, one.text)]
-    for said in values.new_of:
+    for said in dict.fromkeys((*values.new_of, *sorted(values.said))):
         at = find_whole(said, text.casefold())
         end = at + len(said)
         if at >= 0 and not holds(new, said) and not any(start < end and at < stop for start, stop, _ in spans):

@@ -33,7 +33,8 @@ class Values:
 
     def __init__(self, run: Experience, new: Request, constants: Mapping[str, str] | None = None) -> None:
         self.run, self.old, self.new = run, request_of(run), new
-        self.pairing = pair(self.old, new, said_in(run))
+        self.said = said_in(run)
+        self.pairing = pair(self.old, new, self.said)
         self.new_of = self.pairing.values
         self.all = (*self.new_of, *self.pairing.left)  # the values of the old request, in lower case
         self.served: set[str] = set()
