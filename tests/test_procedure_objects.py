@@ -697,12 +697,12 @@ def test_a_grave_deed_that_no_step_does_is_not_covered(tmp_path):
 
 @pytest.mark.parametrize("deed", ["Switch on", "Enable", "Activate"])
 def test_another_word_for_the_same_deed_is_covered(tmp_path, deed):
-    """ "Turn on" was learned; "Mute" is another deed."""
+    """ "Turn on" was learned; "Rename" is another deed."""
     memory = memory_of(
-        tmp_path, ("Turn on the radio of the kitchen", [click("Sound", "Button"), click("Radio", "Button")])
+        tmp_path, ("Turn on the radio of the kitchen at noon", [click("Sound", "Button"), click("Radio", "Button")])
     )
-    assert "Not covered: –" in told(memory, f"{deed} the radio of the kitchen")
-    assert "Not covered: Mute" in told(memory, "Mute the radio of the kitchen")
+    assert "Not covered: –" in told(memory, f"{deed} the radio of the kitchen at noon")
+    assert "Not covered: Rename" in told(memory, "Rename the radio of the kitchen at noon")
 
 
 @pytest.mark.parametrize("task", ["Make tkent a member of the group Choir", "Give tkent the role singer"])
