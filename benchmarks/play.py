@@ -186,7 +186,7 @@ def _meant(action: Mapping[str, Any], controls: Sequence[Control]) -> Sequence[C
     named = [one for one in able if one.bare == bare(str(action.get("name", "")))]
     named = [one for one in named if one.type not in _SHOWN] or named
     after = bare(str(action.get("after", "")))
-    field = next((one.place for one in able if after and one.bare == after), None)
+    field = next((one.place for one in controls if after and one.bare == after), None)
     return [*named] if field is None else [one for one in named if one.place > field][:1]
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from ufo_experience.controls import ITEMS, bare, fingerprint, is_fixed, role_of
-from ufo_experience.procedure.acts import Act, Stop, for_a_person, needs_consent, target_of
+from ufo_experience.procedure.acts import Act, Stop, for_a_person, is_item_of, needs_consent, target_of
 from ufo_experience.procedure.pairing import abbreviates, is_other_deed
 from ufo_experience.procedure.screen import Control, Controls, Screen, read_screen
 from ufo_experience.procedure.steps import STAYS, LookedUp, ProcedureStep
@@ -20,6 +20,7 @@ _OFF = re.compile(
     r"\b(?:off|disable|deactivate|stop|hide|uncheck|untick|deselect|unselect|no longer|un(?:mute|pin|lock))\b", re.I
 )
 _ON = re.compile(r"\b(?:on|enable|activate|start|show|check|tick|select|allow|use|mute|pin|lock)\b", re.I)
+_HEADINGS = ("header", "text")  # may be called as a field is
 _ALIKE = 3  # one in so many of the controls beside it, for a screen to be the same
 _SIDES = 2  # controls on either side that must be the same, where the name is not
 _TOKEN = r"[^\s:=,;()\[\]/|]+"
@@ -102,7 +103,7 @@ def _only_one(step: ProcedureStep, named: Sequence[Control], screen: Screen) -> 
     same = [one for one in named if step.around and _has_neighbours(step.around, one.place, screen, 1, 2)]
     if len(same) == 1:
         return same[0]
-    fields = [one for one in screen.named(step.after) if is_fixed(one.role)] if step.after else []  # no heading
+    fields = [one for one in screen.named(step.after) if one.role not in _HEADINGS] if step.after else []
     behind = [one for one in named for field in fields if one.place > field.place and one.within == field.within]
     if len(fields) == 1 and behind:
         return behind[0]
@@ -283,6 +284,6 @@ def option_meant(options: Sequence[str], task: str, value: str = "") -> str:
     """The only option of a list, or the one that the task names or a value of it abbreviates; "" for several."""
     if len(options) == 1:
         return options[0]  # there is nothing to choose
-    found = [one for one in options if holds(task, bare(one)) or (value and abbreviates(value, one))]
+    found = [one for one in options if holds(task, bare(one)) or (value and is_item_of(value, one))]
     longest = max(found, key=len, default="")
     return longest if all(holds(longest, bare(one)) for one in found) else ""
