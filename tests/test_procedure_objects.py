@@ -710,3 +710,13 @@ def test_a_save_that_gives_rights_by_the_words_of_the_task_is_asked_for_first(tm
     """No label of the way says so."""
     memory = memory_of(tmp_path, (task, [click("People", "Button"), tick("Choir"), click("Save", "Button")]))
     assert 'click "Save" (Button) [ask first]' in told(memory, task)
+
+
+@pytest.mark.parametrize(("inside", "acted_on"), [("Urgent ones", []), ("Urgent twos", ["Urgent twos", "Delete"])])
+def test_an_item_is_the_one_that_holds_all_words_of_the_task_for_it(tmp_path, inside, acted_on):
+    """ "Urgent ones" is not "Urgent twos"."""
+    task = "I do not use the saved query {} any more. Delete it."
+    learned = (task.format("My reading list"), [click("My reading list", "Hyperlink"), click("Delete", "Button")])
+    view = screen(seen(inside, "Hyperlink"), seen("Delete", "Button"))
+    acted, _ = obey(memory_of(tmp_path, learned), task.format("Urgent twos"), view)
+    assert [one["name"] for one in acted] == acted_on

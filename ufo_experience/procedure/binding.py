@@ -164,8 +164,10 @@ class Binding:
         if first and (whole or (not missing and _is_labelled(name, first))):
             asks = step.ask_first and needs_consent(step.action, name, step.role)
             return replace(step.aimed_at(name=name), ask_first=asks)
-        if first:
-            return replace(step.aimed_at(name=first if missing else name), item_of=first)
+        if first:  # all the values of its name, not the first alone, tell which item it is
+            others = () if missing else self._values.in_row(old)[1:]
+            beside = tuple(dict.fromkeys((*step.beside, *others)))
+            return replace(step.aimed_at(name=first if missing else name), item_of=first, beside=beside)
         if missing:
             return _left_open(step, "name")
         is_another_name = not LABEL.fullmatch(old) or (old.isalnum() and is_odd(old))  # "tkent", for Tom Kent

@@ -69,6 +69,8 @@ def _item(step: ProcedureStep, screen: Screen) -> Control | Stop:
     value = step.item_of
     items = [one for one in screen.controls if one.name and (not step.role or one.role == step.role)]
     row = _in_row((value, *step.beside), items, screen)
+    if step.beside:
+        row += [one for one in items if one not in row and all(holds(one.name, it) for it in (value, *step.beside))]
     if step.beside and bare(step.name) != bare(value):  # of a row of several values that which is none of them
         values = {bare(one) for one in (value, *step.beside)}
         items = row = [one for one in row if one.bare not in values] or row
