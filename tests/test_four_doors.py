@@ -115,9 +115,9 @@ def by_page(memory: ExperienceMemory, asked: Sequence[tuple[str, str]]) -> list[
             unescape(re.sub(r" *<.*", "", head)): body
             for head, body in re.findall(r"<h2>(.*?)</h2>(.*?)(?=<h2>|</main>)", page, re.DOTALL)
         }
-        served = sections["Served"] + sections.get("Shown as tried and failed", "")
-        reason = re.search(r"<p>Nothing: (.*?)\.</p>", sections["Served"], re.DOTALL)
-        block = re.search(r"<pre[^>]*>(.*?)</pre>", sections["What the agent is told"], re.DOTALL)
+        served = sections["Shown"] + sections.get("Shown as tried and failed", "")
+        reason = re.search(r"<p>Nothing: (.*?)\.</p>", sections["Shown"], re.DOTALL)
+        block = re.search(r"<pre[^>]*>(.*?)</pre>", sections["What the agent is shown"], re.DOTALL)
         answers.append(
             (
                 re.findall(r'href="/experience/([0-9a-f]{32})"', served),

@@ -21,6 +21,7 @@ from ufo_experience.errors import UsageError
 from ufo_experience.review.app import build_app, environment
 from ufo_experience.review.guard import COOKIE, FORM, MAX_BODY
 from ufo_experience.store.lessons import Lesson
+from ufo_experience.store.location import quoted
 
 pytestmark = pytest.mark.server
 
@@ -333,15 +334,15 @@ def test_a_record_says_whether_agents_are_shown_it(memory):
     client = client_of(memory)
     told = {one.trust.value: client.get(f"/experience/{one.id}").text for one in memory.list()}
     assert "not shown: nobody has said that it worked" in told["observed"]
-    assert "What an agent would get if it were approved" in told["observed"]
+    assert "What an agent would be shown if it were approved" in told["observed"]
     assert "shown to agents that are asked this" in told["verified"]
-    assert "What an agent gets" in told["verified"]
+    assert "What an agent is shown" in told["verified"]
 
 
 def test_the_overview_begins_with_the_one_thing_to_do(memory):
     """What waits, before any count."""
     text = client_of(memory).get("/").text
-    assert text.index("Decide on 1 run that no agent is shown yet") < text.index("figures")
+    assert text.index("Decide on 1 record that no agent is shown yet") < text.index("figures")
 
 
 def test_what_agents_are_shown_already_is_not_said_to_wait_unseen(memory):
@@ -349,7 +350,7 @@ def test_what_agents_are_shown_already_is_not_said_to_wait_unseen(memory):
     send = [{"action": "click", "control": "Send", "control_type": "Button"}]
     memory.remember("Send the report", send, success=True, application="Outlook", judge="user")
     text = unescape(client_of(memory).get("/queue").text)
-    assert "1 run that no agent is shown until you decide, then 1 that agents are shown" in text
+    assert "1 record that no agent is shown until you decide, then 1 that agents are shown" in text
     assert text.index("Insert a table into the document") < text.index("Send the report")
 
 
@@ -369,7 +370,7 @@ def test_the_queue_shows_the_steps_as_an_agent_will_read_them(memory):
     memory.remember('Set the title to "Plan"', steps, application="Word")
     text = unescape(client_of(memory).get("/queue").text)
     assert '<li>type "Plan" in "Title" (Edit)</li>' in text
-    assert text.index('type "Plan"') < text.index("As it was recorded") < text.index("set_edit_text")
+    assert text.index('type "Plan"') < text.index("Every detail") < text.index("set_edit_text")
 
 
 def test_names_of_one_application_are_counted_together(memory):
@@ -424,7 +425,7 @@ def test_the_overview_tells_what_waits_from_what_is_in_use(memory):
     client = client_of(memory)
     text = client.get("/").text
     assert "<strong>1</strong> to decide on" in text
-    assert "<strong>1</strong> in use to look at" in text
+    assert "<strong>1</strong> to look at" in text
     assert shown_of(client, "is:waiting") == ["Insert a table into the document"]
 
 
@@ -463,7 +464,7 @@ def test_a_format_is_all_of_its_versions(memory, line):
         ("app:", "app: is no filter"),
         ("app:Wrod", "no record is of application 'Wrod'; did you mean Word?"),
         ("format:none", "no record is of format 'none'; there are"),
-        ("foo:bar", "0 records with this word; foo: is no field; there are is:, trust:"),
+        ("foo:bar", "<h2>foo: is no field. Fields: is, trust, sort, since, app, format</h2>"),
     ],
 )
 def test_a_filter_that_is_none_is_answered_with_those_there_are(memory, line, told):
@@ -476,6 +477,73 @@ def test_a_filter_that_is_none_is_answered_with_those_there_are(memory, line, to
 def test_an_application_nobody_recorded_is_answered_with_one_spelled_like_it(memory):
     page = unescape(client_of(memory).get("/try?task=Turn+on+the+night+light&application=Setings").text)
     assert "did you mean Settings?" in page
+
+
+def test_what_is_withheld_is_shown_also_where_something_else_answers(memory):
+    """A better answer that waits for a click is no secret."""
+    memory.remember("Turn on the night light now", STEPS, application="Settings")
+    text = client_of(memory).get("/try?task=Turn+on+the+night+light+now").text
+    shown, _, withheld = text.partition("<h2>Withheld</h2>")
+    assert "Turn on the night light</a>" in shown.partition("<h2>Shown")[2]
+    assert "Turn on the night light now</a>" in withheld
+    assert 'value="approve"' in withheld
+
+
+def test_an_import_is_kept_in_quarantine_where_it_is(memory, tmp_path):
+    """The "no" of the queue is named as what it does, and so is what was done."""
+    (tmp_path / "export.json").write_text(memory.export_json(), encoding="utf-8")
+    there = ExperienceMemory.open(tmp_path / "there", embedder="hashing")
+    there.import_(tmp_path / "export.json")
+    client, id = client_of(there), there.list()[0].id
+    assert client.get("/queue").text.count(">Keep quarantined</button>") == 2
+    done = post(client, "/change", {"record": seen(client, id), "do": "quarantine", "back": "/queue"})
+    page = client.get(done.headers["location"]).text
+    assert "Kept in quarantine: “" in page
+    assert page.count(">Keep quarantined</button>") == 1
+    assert ">Quarantine</button>" in client_of(memory).get("/queue").text
+
+
+def test_a_decision_on_a_record_leads_on_to_the_next_that_waits(memory):
+    memory.remember("Close the window", STEPS, application="Word")
+    client, (one, other) = client_of(memory), [one for one in memory.list() if one.trust.value == "observed"]
+    back = f"/experience/{one.id}"
+    assert "Next waiting" not in client.get(back).text
+    done = post(client, "/change", {"record": seen(client, one.id), "do": "approve", "back": back})
+    page = client.get(done.headers["location"]).text
+    assert f'<a href="/experience/{other.id}">Next waiting (1)</a>' in page
+    assert '<a href="/experiences" aria-current="true">Records</a>' in page
+    assert '<a href="/queue" aria-current="true">Review queue</a>' in client.get(f"/experience/{other.id}/edit").text
+
+
+@pytest.mark.parametrize("path", ["/", "/queue", "/experiences", "/procedures"])
+def test_an_empty_store_is_filled_by_the_command_that_is_shown(tmp_path, path):
+    """It names the store of the page, as a shell takes it."""
+    empty = ExperienceMemory.open(tmp_path / "my store", embedder="hashing")
+    text = unescape(client_of(empty).get(path).text)
+    assert "Nothing has been learned yet" in text
+    assert f"ufo-experience ingest LOGS --db {quoted(empty.store.location)}<" in text
+
+
+def test_an_error_is_the_headline_of_its_page(memory):
+    """In words of the page, not of the command line."""
+    client = client_of(memory)
+    for path in ("/experience/deadbeef", "/experience/deadbeef/edit"):
+        missing = client.get(path)
+        assert missing.status_code == 404
+        assert "<h1>No record deadbeef: never stored, or removed</h1>" in missing.text
+        assert '<a href="/experiences">To the records</a>' in missing.text
+    assert "<h1>No such change: &#39;sing&#39;</h1>" in post(client, "/change", {"do": "sing", "record": "a:b"}).text
+    assert "<h1>This change cannot be taken back any more</h1>" in post(client, "/undo", {"change": "x"}).text
+
+
+def test_every_mark_says_what_it_means(memory):
+    """Its title does, and on a card of the queue one line."""
+    send = [{"action": "click", "control": "Send", "control_type": "Button"}]
+    memory.remember("Send the report", send, success=True, application="Outlook", judge="user")
+    text = client_of(memory).get("/queue").text
+    assert "look at what is marked" not in text
+    assert "Agents are shown it. Look at: ask first: agents are told to ask a person" in " ".join(text.split())
+    assert '<span class="tag risk">' not in text
 
 
 def test_every_page_names_the_same_judge(memory):
@@ -497,10 +565,11 @@ def test_only_a_step_that_is_asked_before_is_said_to_be(memory):
         client.get(f"/experience/{one.id}").text for one in sorted(memory.list(), key=lambda one: one.state.request)
         if one.state.application == "Outlook"
     )  # fmt: skip
-    assert "Asks first" in address
+    told = "agents are told to ask a person"
+    assert f"<dt>Look at</dt><dd>ask first: {told}" in " ".join(address.split()).replace("<dd> ", "<dd>")
     assert "ask first</span>" in address
-    assert "Asks first" not in asks
-    assert '<span class="tag risk">address</span>' in asks
+    assert told not in asks
+    assert re.search(r'<span class="tag risk" title="no step is asked before for that; [^"]+">address</span>', asks)
 
 
 def test_a_record_is_read_as_an_agent_reads_it_with_what_was_not_kept(memory):
@@ -510,7 +579,7 @@ def test_a_record_is_read_as_an_agent_reads_it_with_what_was_not_kept(memory):
     id = next(one.id for one in memory.list() if one.state.request.startswith("Run"))
     for page in ("/queue", f"/experience/{id}"):
         text = unescape(client_of(memory).get(page).text).partition("Run the clean-up</")[2]
-        assert text.index('type … in "Console" (Edit)') < text.index("As it was recorded") < text.index("set_edit_text")
+        assert text.index('type … in "Console" (Edit)') < text.index("Every detail") < text.index("set_edit_text")
         assert re.search(r'type … in "Console" \(Edit\).*you decide', text)
 
 

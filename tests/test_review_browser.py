@@ -113,7 +113,7 @@ def test_a_record_is_found_by_search_and_opened(browser, served):
     press(browser, "put a table in the document", Keys.ENTER)
     assert "Insert a table into the document" in text(browser)
     click(browser, "Insert a table into the document")
-    assert "What an agent would get" in text(browser)
+    assert "What an agent would be shown" in text(browser)
 
 
 def test_the_queue_is_worked_off_by_keys_alone(browser, served):
@@ -161,7 +161,7 @@ def test_a_task_is_tried_and_what_is_held_back_is_released(browser, served):
     assert "nobody has said that it worked" in text(browser)
     click(browser, "Approve")
     shows(browser, "Approved:")
-    assert "Turn on the night light" in text(browser).partition("Held back")[0].partition("Served")[2]
+    assert "Turn on the night light" in text(browser).partition("Withheld")[0].rpartition("Shown")[2]
 
 
 def test_an_edit_shows_its_difference_before_it_is_stored(browser, served):

@@ -54,8 +54,8 @@ class Withheld:
     more often than it helped; `score` is the one without what that cost it), `contradicts` (the task asks for the
     opposite), `rejected` (the judge says that it is another task) or `other application` (it lies outside the filter,
     and `application` says where). Opposites are told of from a score of 0.25 on, the others from the threshold;
-    `unproven` and `quarantined` only where nothing answers. `release` is the command that lets it answer, None where
-    no command does; `remedy` says it in words then.
+    `unproven` and `quarantined` where nothing answers, or `near` is asked for. `release` is the command that lets it
+    answer, None where no command does; `remedy` says it in words then.
     """
 
     id: str

@@ -228,11 +228,11 @@ class _Answer:
         below = [one for one in helpful if one.score < self._threshold]
         served = {run for hit in hits for run in hit.runs}
         self._withhold(self._found, served)
-        if not hits:
+        if query.near or not hits:
             known = frozenset(one.row.id for one in self._found)
             self._withhold(self._by.rank(self._request, query, trusted=False, known=known)[0], served)
-            if not self._withheld and query.application is not None:
-                self._withhold_elsewhere()
+        if not hits and not self._withheld and query.application is not None:
+            self._withhold_elsewhere()
         self._notes += filter(None, [self._by.note_served(hit.id, self._request) for hit in hits])
         return Retrieval(
             hits=hits,

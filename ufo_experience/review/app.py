@@ -28,6 +28,7 @@ from ufo_experience.review.actions import LOST, Actions, Change, Jobs, differenc
 from ufo_experience.review.guard import Guard
 from ufo_experience.review.pages import Pages
 from ufo_experience.review.rows import plain_name
+from ufo_experience.store.location import quoted
 
 HERE = Path(__file__).parent
 STATUS: dict[Any, int] = {HTTPException: 404, ConflictError: 409, NotFoundError: 404, UsageError: 400}
@@ -44,6 +45,7 @@ def environment() -> Environment:
     )
     made.filters["plain"] = plain_name
     made.filters["counted"] = lambda count, word: f"{count} {word}{'' if count == 1 else 's'}"
+    made.filters["quoted"] = quoted
     made.filters["day"] = lambda moment: moment.strftime("%Y-%m-%d")
     made.filters["query"] = lambda pairs: urlencode([(key, value) for key, value in pairs.items() if value])
     return made
@@ -88,10 +90,13 @@ class Review:
     def _page(self, request: Request, name: str, data: Mapping[str, Any], status: int = 200) -> HTMLResponse:
         """A page; where a change has just led to it, with what was done and the button that takes it back."""
         rest = [(key, value) for key, value in request.query_params.multi_items() if key != "did"]
+        did = self.actions.done(request.query_params.get("did", ""))
         shared = {
             "read_only": self.read_only,
             "here": name,
-            "did": self.actions.done(request.query_params.get("did", "")),
+            "location": self.memory.store.location,
+            "did": did,
+            "waiting": self.pages.waiting() if did and name == "experience.html" else [],
             "did_back": request.url.path + (f"?{urlencode(rest)}" if rest else ""),
         }
         return HTMLResponse(self._templates.get_template(name).render({**data, **shared}), status)
@@ -99,7 +104,10 @@ class Review:
     def problem(self, request: Request, error: Exception) -> Response:
         kind = next(kind for kind in STATUS if isinstance(error, kind))
         back = _local(dict(request.scope["form"]).get("back", "/"))
-        data = {"kind": kind.__name__, "error": str(error), "back": back}
+        told = str(error)
+        if kind is NotFoundError and "id" in request.path_params:
+            told, back = f"no record {request.path_params['id']}: never stored, or removed", "/experiences"
+        data = {"kind": kind.__name__, "error": told, "back": back}
         return self._page(request, "problem.html", data, STATUS[kind])
 
     def _change(self, request: Request) -> Response:

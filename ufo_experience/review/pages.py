@@ -22,7 +22,7 @@ from ufo_experience.review.actions import Form, difference
 from ufo_experience.review.rows import RISKY, Row, Rows, Search
 from ufo_experience.schema import Experience, Hit, Step, Trust
 from ufo_experience.store.selection import RecordFilter, holds_words, why_none
-from ufo_experience.trust.labels import STRANGE, strange_in
+from ufo_experience.trust.labels import strange_in
 from ufo_experience.trust.risk import risks
 
 PAGE = 50  # rows of a list
@@ -90,14 +90,19 @@ class Pages:
         runs = sum(len(one.runs) for one in known)
         return {"known": shown, "total": len(known), "runs": runs, "lessons": self.memory.parts.lessons.all(), **page}
 
-    def queue(self, request: Request) -> Data:
-        """What waits for a decision, with what is decided on: what no agent is shown before what is shown already."""
+    def waiting(self) -> list[Row]:
+        """What waits for a decision: what no agent is shown before what is shown already."""
         rows = [row for row in self.rows.find(Search()) if row.waits]
-        rows.sort(key=lambda row: (row.waits == RISKY, not row.one.outcome.success, bool(row.risks)))
+        return sorted(rows, key=lambda row: (row.waits == RISKY, not row.one.outcome.success, bool(row.risks)))
+
+    def queue(self, request: Request) -> Data:
+        """What waits for a decision, with what is decided on."""
+        rows = self.waiting()
         return {
             "rows": [(row, _told(row.one), _steps(row.one)) for row in rows[:QUEUE]],
             "total": len(rows),
             "unseen": sum(row.waits != RISKY for row in rows),
+            "empty_store": not self.rows.all(),
         }
 
     def experience(self, request: Request) -> Data:
@@ -109,7 +114,6 @@ class Pages:
         old = one.provenance.supersedes
         return {
             "row": row,
-            "strange": [kind for kind in row.risks if kind in STRANGE],
             "told": _told(one),
             "steps": _steps(one),
             "found": self.memory.retrieve(row.task, application=one.state.application, only=[one.id]),

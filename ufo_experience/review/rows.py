@@ -23,7 +23,7 @@ from ufo_experience.trust.risk import risks
 UNJUDGED = "nobody has said that it worked: no agent is shown it"
 IMPORTED = "it came from elsewhere: no agent is shown it"
 UNSIGNED = "nobody has signed it off: no agent is shown it"
-RISKY = "agents are shown it; look at what is marked"
+RISKY = "agents are shown it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ class Search:
             if not colon or key not in _KEYS:
                 words.append(piece)
                 if colon and value and key.isalpha():
-                    strange = f"{key}: is no field; there are {', '.join(f'{one}:' for one in _KEYS)}"
+                    strange = f"{key}: is no field. Fields: {', '.join(_KEYS)}"
             elif key == "is" and value in _IS:
                 given |= _IS[value]
             elif key == "since" and value.isdecimal() and len(value) < 6:
