@@ -693,3 +693,20 @@ def test_a_grave_deed_that_no_step_does_is_not_covered(tmp_path):
     steps = [click("Articles", "Button"), tick("Shown to users"), click("Save", "Button")]
     memory = memory_of(tmp_path, ('Users should not see the article "Paper jam" for now', steps))
     assert "Not covered: Delete" in told(memory, 'Delete the article "Paper jam"')
+
+
+@pytest.mark.parametrize("deed", ["Switch on", "Enable", "Activate"])
+def test_another_word_for_the_same_deed_is_covered(tmp_path, deed):
+    """ "Turn on" was learned; "Rename" is another deed."""
+    memory = memory_of(
+        tmp_path, ("Turn on the radio of the kitchen at noon", [click("Sound", "Button"), click("Radio", "Button")])
+    )
+    assert "Not covered: –" in told(memory, f"{deed} the radio of the kitchen at noon")
+    assert "Not covered: Rename" in told(memory, "Rename the radio of the kitchen at noon")
+
+
+@pytest.mark.parametrize("task", ["Make tkent a member of the group Choir", "Give tkent the role singer"])
+def test_a_save_that_gives_rights_by_the_words_of_the_task_is_asked_for_first(tmp_path, task):
+    """No label of the way says so."""
+    memory = memory_of(tmp_path, (task, [click("People", "Button"), tick("Choir"), click("Save", "Button")]))
+    assert 'click "Save" (Button) [ask first]' in told(memory, task)

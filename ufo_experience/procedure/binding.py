@@ -22,9 +22,9 @@ from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, texts_of
 from ufo_experience.procedure.values import Values
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.typed import slot_type
-from ufo_experience.request import holds, stem
+from ufo_experience.request import Request, holds, stem
 from ufo_experience.retrieve.features import COMMON
-from ufo_experience.retrieve.opposites import conflict
+from ufo_experience.retrieve.opposites import conflict, marks_of
 from ufo_experience.retrieve.tasks import is_odd
 
 _ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # what stands there belongs to one task
@@ -251,11 +251,18 @@ class Binding:
         open_ = [new for new in unserved if new.casefold() not in values.unserved]
         open_ += [new for new in pairing.added if not holds(told, new)]
         said = stems_of(f"{beside_values(values.old)} {told}")
-        words = [word for word in pairing.words if not says(word, said)]
+        words = [word for word in pairing.words if not says(word, said) and not self._is_same_deed(word)]
         grave = [word for word in words if needs_consent("click", word.capitalize(), "button")]
         words = _telling(words) if pairing.alike else [*grave, *self._of_other_deeds(words, open_)]
         deed = values.new.asks.split()[:2] if conflict(values.new, values.old) else []  # "Do not", "Keep the"
         return tuple(dict.fromkeys([*filter(None, [" ".join(deed)]), *open_, *words]))
+
+    def _is_same_deed(self, word: str) -> bool:
+        """True for a word by which the new request stands where the old one does: "switch" (on), for "turn" on."""
+        new, old = (marks_of(one).ends for one in (self._values.new, self._values.old))
+        rest = marks_of(Request.parse(self._values.new.text.replace(word, "", 1))).ends
+        own = [axis for axis in new if "|" in axis and axis not in rest]
+        return bool(own) and all(old.get(axis) == new[axis] for axis in own)
 
     def _of_other_deeds(self, words: Sequence[str], values: Sequence[str]) -> list[str]:
         """Of a request in other words those of a part of it that says little else: "… and notify her"."""

@@ -164,7 +164,9 @@ def read_steps(run: Experience) -> list[ProcedureStep]:
     steps: list[ProcedureStep] = []
     for number, step in enumerate(done, start=1):
         filled = steps[-1].name if steps and steps[-1].kind in STAYS else ""
-        asks = asks_first(step, done[: number - 1]) and not _opens_menu(done[number - 1 : number + 1])
+        asks = asks_first(step, done[: number - 1], run.state.request or "") and not _opens_menu(
+            done[number - 1 : number + 1]
+        )
         seen = _looked_up(step.seen, done) if step.seen else None
         one = replace(read_step(number, step), ask_first=asks, after=filled, seen=seen)
         steps.append(_where_the_caret_is(one, steps))

@@ -63,10 +63,11 @@ def _words() -> dict[str, tuple[str, ...]]:
     return {name: tuple(words) for name, words in sections.items()}
 
 
-def asks_first(step: Step, before: Sequence[Step] = ()) -> bool:
+def asks_first(step: Step, before: Sequence[Step] = (), request: str = "") -> bool:
     """True when a person is asked before a step, in the block, by the guide and by the executor.
 
-    `before` are the steps that led to it: a plain "Save" asks where what it saves gives rights ("Roles", "Editors").
+    `before` are the steps that led to it: a plain "Save" asks where what it saves gives rights ("Roles", "Editors"), or
+    where the `request` says so ("a member of the group").
 
     >>> from ufo_experience.schema import Control
     >>> asks_first(Step(step_number=1, action_type="click", target_control=Control(name="Send", type="Button")))
@@ -84,7 +85,8 @@ def asks_first(step: Step, before: Sequence[Step] = ()) -> bool:
     if any(_has(text.casefold(), "guards") and _has(text.casefold(), "turns") for text in (name, *chosen)):
         return True
     if CARRIES_OUT.fullmatch(name):
-        return _label_asks(control.within.rstrip("?？ "), "") or _gives_rights(before)
+        said = _gives_rights(before) or _has(request.casefold(), "rights")
+        return said or _label_asks(control.within.rstrip("?？ "), "")
     return _label_asks(name or " ".join(_WORD.findall(step.action_type)), role_of(control.type))
 
 
