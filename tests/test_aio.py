@@ -36,6 +36,18 @@ def test_a_run_is_remembered_found_and_told(tmp_path):
     assert asyncio.run(run()).ids
 
 
+def test_the_records_are_iterated(tmp_path):
+    """As those of an `ExperienceMemory` are."""
+
+    async def told() -> list[str]:
+        async with AsyncExperienceMemory(tmp_path / "db", embedder="hashing") as memory:
+            made = await memory.remember("Send it", [{"action": "click", "control": "Send"}])
+            assert [one.id async for one in memory] == [made.id]
+            return [one.id for one in await memory.list()]
+
+    assert len(asyncio.run(told())) == 1
+
+
 def test_the_place_of_a_store_is_enough(tmp_path):
     """As for `ExperienceMemory`; options, too."""
 

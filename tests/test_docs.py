@@ -151,6 +151,14 @@ def test_the_stores_that_the_readme_makes_are_ignored_by_git():
     assert [name for name in stores if not any(fnmatch(f"/{name}/", pattern) for pattern in ignored)] == []
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no history to ask which files are ours")
+def test_no_file_holds_the_marks_of_a_merge():
+    """Left by a conflict that was not resolved."""
+    command = ["git", "grep", "-IlE", "^(<{7}|>{7}) "]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert (found.stdout, found.returncode) == ("", 1)
+
+
 def test_the_changelog_has_the_current_version():
     """A release without its entry is not one."""
     from ufo_experience import __version__

@@ -233,14 +233,14 @@ def test_a_client_that_cannot_ask_gets_an_error_and_nothing_is_approved(memory):
 
 
 def test_an_error_of_ours_keeps_its_message(memory):
-    """The model reads what was wrong."""
+    """The model reads what was wrong, and names no command of a shell that it does not have."""
 
     async def say(client: Client) -> Any:
         return await client.call_tool("report_outcome", {"ids": ["feedfeed"], "success": True, "session": "s"})
 
     result = talk(memory, say, allow_writes=True)
     assert result.is_error
-    assert result.content[0].text == "no record 'feedfeed'; ids stand in: ufo-experience list"
+    assert result.content[0].text == "no record 'feedfeed'; ids stand in: the resource experience://list"
 
 
 @pytest.mark.parametrize("said", ["yes", "no", 0])

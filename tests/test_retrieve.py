@@ -197,6 +197,16 @@ def test_a_record_nobody_vouched_for_is_withheld_with_the_command_that_releases_
     assert tasks(memory.retrieve(TEXTS[1])) == [TEXTS[1]]
 
 
+def test_a_run_nobody_judged_is_released_by_a_verdict(tmp_path):
+    """Approved without one, it would be shown as tried, its outcome unknown."""
+    memory = ExperienceMemory(tmp_path / "db", embedder="hashing")
+    one = memory.remember(TEXTS[1], [{"action": "click", "control": "Send"}])
+    (withheld,) = memory.retrieve(TEXTS[1]).withheld
+    assert withheld.release == f"ufo-experience judge {one.id[:8]} --success"
+    memory.judge(one.id, success=True)
+    assert "Worked once" in str(memory.build_prompt(TEXTS[1]))
+
+
 def test_the_own_session_and_all_but_some_ids_can_be_left_out(memory):
     assert tasks(memory.retrieve(TEXTS[1], exclude_session=TEXTS[1])) == []
     assert tasks(memory.retrieve(TEXTS[1], only=[a_record_of(TEXTS[0]).id])) == []

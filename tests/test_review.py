@@ -400,6 +400,16 @@ def test_a_task_is_tried_with_what_is_held_back_and_why(memory):
     assert "what fits is withheld: 1 unproven" in text
     assert "nobody has said that it worked" in text
     assert "ufo-experience approve" not in text
+    assert [text.count(f'value="{name}"') for name in ("worked", "approve")] == [1, 1]
+
+
+def test_what_approval_of_a_run_nobody_judged_does_is_said_beside_it(memory):
+    """Agents are not told then that it worked; of a run that was judged there is nothing to say."""
+    client, said = client_of(memory), "agents read “outcome unknown”"
+    judged = next(one for one in memory.list() if one.outcome.success)
+    for page in ("/queue", f"/experience/{waiting(memory).id}", "/try?task=Insert+a+table+into+the+document"):
+        assert said in client.get(page).text, page
+    assert said not in client.get(f"/experience/{judged.id}").text
 
 
 def test_what_could_not_be_answered_is_what_to_teach_next(memory):

@@ -32,7 +32,7 @@ from ufo_experience import (
     retrieve_relevant_experiences,
 )
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.errors import ServiceError
+from ufo_experience.errors import DataError, ServiceError
 from ufo_experience.procedure.screen import read_screen
 from ufo_experience.settings import load_settings
 
@@ -223,6 +223,15 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
     broken = {"cut.json": '{"task": "a",\n "steps": [{"action":', "steps.json": '{"task": "a", "steps": "click"}'}
     for name, text in (broken | {"cut_export.json": '{"experiences":\n [{"id":'}).items():
         (cli.folder / name).write_text(text, encoding="utf-8")
+    outcome = {"success": "maybe", "evaluated_by": "me"}
+    (cli.folder / "maybe.json").write_text(json.dumps(RUN | outcome), encoding="utf-8")
+    (cli.folder / "rows.csv").write_text("task,action\n", encoding="utf-8")
+    cli("remember", "Open the gate", "--steps", json.dumps(RUN["steps"]), "--db", "unjudged_db")
+    cli("approve", "6935f48a")
+    for format, name in (("json", "own.json"), ("yaml", "own.yaml"), ("skills", "own_skills")):
+        cli("export", "--format", format, "-o", name)
+    (skill,) = (cli.folder / "own_skills").glob("*/experience.json")
+    (cli.folder / "own_record.json").write_bytes(skill.read_bytes())
     (cli.folder / "logs.json").write_text(json.dumps({"task": "t", "steps": json.loads(STEP)}), encoding="utf-8")
     return cli
 
@@ -328,6 +337,15 @@ TYPED = [
     ("recommend --task 'Send it'", "recommend takes: [TASK]..."),
     ("report --success", "report takes: ID..."),
     ("help", "each says more with --help"),
+    ("prompt 'Book a flight to Rome'", "below the threshold of"),
+    ("retrieve 'Open the gate' --db unjudged_db", "--success --db unjudged_db"),
+    ("prompt 'Open the gate' --db unjudged_db", "--success --db unjudged_db"),
+    ("ingest own.json --db own_db", "ufo-experience import FILE --db own_db"),
+    ("ingest own.yaml --db own_db", "ufo-experience import FILE --db own_db"),
+    ("ingest own_record.json --db own_db", "ufo-experience import FILE --db own_db"),
+    ("ingest maybe.json --db own_db", "success is true or false, not 'maybe'"),
+    ("ingest maybe.json --db own_db", "evaluated_by is evaluator, user, agent or none, not 'me'"),
+    ("ingest rows.csv --db own_db", "one run a line"),
 ]
 CALLED: dict[str, tuple[Callable[[ExperienceMemory], object], str]] = {
     "memory.retrieve(query=…)": (lambda m: m.retrieve(query="Bluetooth"), "it takes task"),
@@ -388,6 +406,7 @@ CALLED: dict[str, tuple[Callable[[ExperienceMemory], object], str]] = {
     "memory.purge(RecordFilter(…))": (lambda m: m.purge(RecordFilter(search="Jane")), "called_db: no record fits"),
     "memory.purge(where={…})": (lambda m: m.purge(where={"search": "Jane"}), "called_db: no record fits"),
     "memory.export('f.json')": (lambda m: m.export("f.json"), "a file is named so: output=…"),
+    "memory.export('skills', 'd')": (lambda m: m.export("skills", "d"), "skills.export_skills(memory, folder)"),
     "memory.export_json('f')": (lambda m: m.export_json("f"), "into a file: export(output=FILE)"),
     "memory.import_json('f.json')": (lambda m: m.import_json("f.json"), "a file: import_('f.json')"),
     "memory.retrieve(…, threshold='high')": (lambda m: m.retrieve("Save", threshold="high"), "lie in [0, 1]"),
@@ -436,6 +455,15 @@ def test_a_plausible_mistake_in_python_is_answered(cli, call):
     with pytest.raises((ExperienceError, TypeError, AttributeError)) as caught:
         run(memory)
     assert named in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["app.py", "torn.json", "torn_record.json", "lines.jsonl"])
+def test_a_file_that_cannot_be_read_is_no_import(tmp_path, name):
+    """It raises, whether it is taken for an export, for a record or for a log."""
+    texts = {"app.py": "x = 1\n", "torn.json": "{", "torn_record.json": '{\n "id": "', "lines.jsonl": "{\n"}
+    (tmp_path / name).write_text(texts[name], encoding="utf-8")
+    with pytest.raises(DataError, match=re.escape(name)):
+        ExperienceMemory(tmp_path / "db", embedder="hashing").import_(tmp_path / name)
 
 
 @pytest.mark.parametrize("call", MISSPELT)

@@ -9,7 +9,7 @@ from typing import Any
 from ufo_experience.cli.console import Console, Table, counted
 from ufo_experience.ingest import IngestReport
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.retrieve.answer import SIGNALS, Retrieval, count_whys
+from ufo_experience.retrieve.answer import SIGNALS, Retrieval, count_whys, releases
 from ufo_experience.schema import Experience, Hit, Step, Trust
 from ufo_experience.store.exchange import ImportReport
 from ufo_experience.store.selection import ChangeReport, StoreStats, nearest_application
@@ -136,7 +136,7 @@ def say_what_is_missing(console: Console, memory: ExperienceMemory, found: Retri
         console.note(f"degraded: {found.degraded}; answered by words alone")
     if found.withheld:
         console.note(f"{len(found.withheld)} withheld ({count_whys(found.withheld)})")
-        for command in _commands([one.release for one in found.withheld if one.release]):
+        for command in releases(found.withheld):
             console.note(f"  to release: {command}")
         for one in [one for one in found.withheld if not one.release][:_FEW]:
             console.note(f"  {one.id[:8]} {one.task[:_WIDTH]!r}: {one.remedy}")
@@ -146,14 +146,6 @@ def say_what_is_missing(console: Console, memory: ExperienceMemory, found: Retri
         console.note(f"no experience of an application {asked!r}{known}")
     for note in found.notes:
         console.note(note)
-
-
-def _commands(releases: Sequence[str]) -> list[str]:
-    """The commands that release something, those that approve as one."""
-    approve = "ufo-experience approve "
-    ids = [one.removeprefix(approve) for one in dict.fromkeys(releases) if one.startswith(approve)]
-    others = [one for one in dict.fromkeys(releases) if not one.startswith(approve)]
-    return ([f"{approve}{' '.join(ids[:_FEW])}"] if ids else []) + others[:2]
 
 
 def answer_records(

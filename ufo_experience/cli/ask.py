@@ -52,11 +52,13 @@ def prompt(
     with open_memory(ctx, top_k=top_k, threshold=threshold, max_tokens=max_tokens) as (console, memory):
         found = memory.retrieve(text_of(task), application=application, env=env)
         say_what_is_missing(console, memory, found)
+        if not found.hits:
+            console.note(f"no useful experience: {found.reason}")
         block = memory.build_prompt(text_of(task), found, format=format)
         for identifier, why in block.unshown.items():
             console.note(f"{identifier[:8]} is not shown: {why}")
         told = ("prompt", "ids", "tokens", "dropped", "needed", "lessons")
-        console.answer({name: getattr(block, name) for name in told}, str(block))
+        console.answer({name: getattr(block, name) for name in told} | {"reason": found.reason}, str(block))
         if shown := " ".join([*(id[:8] for id in block.ids), *block.lessons]):
             console.note(f"after the run say how it ended; if it worked: ufo-experience report {shown} --success")
 

@@ -217,7 +217,7 @@ class Offers:
         task: Task,
         steps: Steps,
         success: Judged = None,
-        application: Application = "",
+        application: Annotated[str, Field(description="The one it was done in; empty: unknown.")] = "",
         wordings: Wordings = [],  # noqa: B006  a schema's default, never changed
     ) -> Changed:
         """Keep a finished run. Nobody is shown it until somebody other than the agent has judged it."""
@@ -341,7 +341,7 @@ def _in_our_words(name: str, error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ExperienceError):
-            return str(cause)
+            return str(cause).replace("ufo-experience list", "the resource experience://list")  # no shell here
         if isinstance(cause, ValidationError):
             first = cause.errors(include_url=False)[0]
             field = ".".join(str(part) for part in first["loc"])

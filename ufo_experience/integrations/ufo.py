@@ -29,7 +29,7 @@ from ufo_experience.procedure.render import OPEN, phrase
 from ufo_experience.procedure.steps import ProcedureStep
 from ufo_experience.redact import redact, redact_json
 from ufo_experience.request import application_key, process_names
-from ufo_experience.retrieve.answer import Retrieval
+from ufo_experience.retrieve.answer import Retrieval, releases
 from ufo_experience.retrieve.retriever import MAX_K
 from ufo_experience.schema import Experience, Hit, Trajectory, Trust, validate
 from ufo_experience.session.files import mapped, plain, write_atomic
@@ -112,7 +112,7 @@ class ExperienceRetriever:
         if found.withheld:
             self._tell(
                 f"{len(found.withheld)} fitting experience(s) held back until somebody vouches for them: "
-                f"ufo-experience approve --db {self.db_path} {' '.join(one.id[:8] for one in found.withheld[:5])}",
+                f"{'; '.join(f'{one} --db {self.db_path}' for one in releases(found.withheld))}",
                 logging.INFO,
             )
         shown = {hit.id: hit for hit in found if not hit.experience.is_negative}

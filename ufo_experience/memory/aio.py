@@ -11,7 +11,7 @@ thread ends its work, and a run that was being stored is stored.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, update_wrapper
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from ufo_experience.errors import UsageError, names_methods
 from ufo_experience.executor import Driver, Execution
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.schema import Experience
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,6 +67,11 @@ class AsyncExperienceMemory:
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()
+
+    async def __aiter__(self) -> AsyncIterator[Experience]:
+        """The records, the newest first."""
+        for one in await self.list():
+            yield one
 
     def _expect_open(self) -> None:
         if self._is_closed:

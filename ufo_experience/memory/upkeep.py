@@ -263,6 +263,8 @@ class Upkeep:
         report = (
             self._read_logs(path) if entries is None else exchange.import_entries(self.store, entries, restore, kept)
         )
+        if path.is_file() and report.failed and not (report.added or report.known or report.skipped):
+            raise DataError(report.failed[0][1], file=report.failed[0][0])
         for place in (".", "experience_db", "demonstration_db"):
             report.unopened += exchange.ufo_index(path.parent / place)
         if approve:

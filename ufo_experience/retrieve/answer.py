@@ -132,6 +132,15 @@ def count_whys(withheld: Iterable[Withheld]) -> str:
     return ", ".join(f"{count} {why}" for why, count in sorted(Counter(one.why for one in withheld).items()))
 
 
+def releases(withheld: Iterable[Withheld]) -> list[str]:
+    """The commands that release something, one for all records (five at most) that the same would release."""
+    ids: dict[str, list[str]] = {}
+    for one in withheld:
+        if one.release:
+            ids.setdefault(one.release.replace(one.id[:8], "{}"), []).append(one.id[:8])
+    return [command.format(" ".join(few[:5])) for command, few in ids.items()]
+
+
 def told_apart(low: float, high: float) -> tuple[str, str]:
     """Two scores with as many digits, two at least and six at most, as it takes to see that they differ."""
     digits = next((digits for digits in range(2, 6) if f"{low:.{digits}f}" != f"{high:.{digits}f}"), 6)

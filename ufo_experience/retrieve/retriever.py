@@ -378,7 +378,9 @@ class _Answer:
             self._note(one.row, one.score, "other application")
 
     def _note(self, row: Row, score: float, why: Why) -> None:
-        release = f"ufo-experience approve {row.id[:8]}" if why in ("unproven", "quarantined") else None
+        verdict = f"judge {row.id[:8]} --success" if row.success is None else f"approve {row.id[:8]}"
+        commands = {"unproven": verdict, "quarantined": f"approve {row.id[:8]}"}
+        release = f"ufo-experience {commands[why]}" if why in commands else None
         named = row.application if why == "other application" else None
         self._withheld.setdefault(row.id, Withheld(row.id, row.task, round(score, 6), why, release, named))
 

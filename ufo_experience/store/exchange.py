@@ -6,6 +6,7 @@ believed.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ SKILL_RECORD = "experience.json"  # in the folder of a skill, see `integrations/
 UFO_YAML = ("experience.yaml", "demonstration.yaml")
 UFO_INDEX = ("index.faiss", "index.pkl")  # left closed: a pickle can run code, and vectors are made from the texts
 YAML_HEAD = f'format: "{FORMAT}"'
+_EXPORT = re.compile(rf'\s*\{{?\s*"?format"?\s*:\s*"{FORMAT}"|{re.escape(RECORD_HEAD)}[0-9a-f]{{32}}",\n "state": ')
 _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": True, "provenance": {"origin"}}
 
 
@@ -68,6 +70,8 @@ class ExportReport:
 def export(store: ExperienceStore, format: str, output: str | Path | None) -> ExportReport:
     """See `ExperienceMemory.export`."""
     writers = {"json": _as_json, "yaml": _as_yaml, "ufo": view_text}
+    if format == "skills":
+        raise UsageError("skills are folders: ufo_experience.integrations.skills.export_skills(memory, folder)")
     if format not in writers:
         raise UsageError(f"no export format {format!r}; known: {', '.join(writers)}; a file is named so: output=…")
     left_out = Counter(reason for one in store.scan() if format == "ufo" and (reason := left_out_of_view(one)))
@@ -156,6 +160,11 @@ def read_export(file: Path) -> list[Any] | None:
         entries = load_yaml(file, typed="experiences").get("experiences")
         return entries if isinstance(entries, list) else []
     return None
+
+
+def is_export(text: str) -> bool:
+    """True for what an export of this package, or the file of a record, begins with."""
+    return _EXPORT.match(text) is not None
 
 
 def _record_in(path: Path) -> Any:

@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import Trajectory
+from ufo_experience.store.exchange import is_export
 from ufo_experience.traces import browser, chat, datasets, plain, playwright, recordings, ufo
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import Found, ReadReport, unpacked, walk
@@ -176,5 +177,7 @@ def _reader_for(found: Found, format: str) -> TraceReader | None:
     if format != "auto":
         reader = _named(format)
         return reader if found.given or reader.recognises(found) else None
+    if not found.format and is_export(found.text):
+        return None
     known = [readers()[found.format]] if found.format else readers().values()
     return next((reader for reader in known if reader.recognises(found)), None)

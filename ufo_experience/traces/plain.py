@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 from ufo_experience.errors import DataError
 from ufo_experience.schema import NOT_EXECUTED
+from ufo_experience.store.exchange import is_export
 from ufo_experience.traces import rows
 from ufo_experience.traces.calls import TARGETS
 from ufo_experience.traces.draft import Draft
@@ -73,7 +74,9 @@ class GenericReader(rows.RowsReader):
         ending = rows.stated_ending(head)
         ending["agent"] = head.get("agent") or first.get("agent") or self.agent or None
         ending["started_at"] = ending["started_at"] or first.first(*NAMES["time"])
-        outcome = rows.stated_outcome(last if last.has(*NAMES["success"], "reward") else head)
+        stated = last if last.has(*NAMES["success"], "reward") else head
+        problems += [problem(draft.path, "E_OUTCOME", told) for told in rows.unread_of(stated)]
+        outcome = rows.stated_outcome(stated)
         return {**ending, **outcome, **row["ending"], "problems": problems}
 
 
@@ -165,6 +168,8 @@ def unknown_message(found: Found) -> str:
     """Why a file is not read, and the plain format with an example in its own words."""
     if hint := HINTS.get(found.suffix):
         return f"{UNKNOWN}: {hint}"
+    if is_export(found.text):
+        return "records of this package, no log: ufo-experience import FILE"
     record = next(iter(found.rows), Row())
     if not record:
         damage = ""

@@ -267,6 +267,15 @@ def stated_outcome(record: Row) -> dict[str, Any]:
     }
 
 
+def unread_of(record: Row) -> Iterator[str]:
+    """What a run says of its outcome and `stated_outcome` cannot read."""
+    stated, judge = record.name(*NAMES["success"]), record.name("evaluated_by")
+    if stated.casefold() not in ("", "unknown", "none", *OUTCOMES):
+        yield f"{record.key(*NAMES['success'])} is true or false, not {stated!r:.60}: not judged"
+    if judge.casefold() not in ("", "none", *_JUDGES):
+        yield f"evaluated_by is {', '.join(_JUDGES)} or none, not {judge!r:.60}"
+
+
 def stated_ending(record: Row) -> dict[str, Any]:
     """All a run in the plain format says of itself besides its steps, as `Draft.finish` takes it."""
     seconds = record.amount("duration_seconds")
