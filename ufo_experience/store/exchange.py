@@ -35,6 +35,9 @@ UFO_YAML = ("experience.yaml", "demonstration.yaml")
 UFO_INDEX = ("index.faiss", "index.pkl")  # left closed: a pickle can run code, and vectors are made from the texts
 YAML_HEAD = f'format: "{FORMAT}"'
 _EXPORT = re.compile(
+    rf'\s{{0,9}}(?:\{{\s{{0,9}})?"?format"?\s{{0,9}}:\s{{0,9}}"{FORMAT}"'
+    rf'|{re.escape(RECORD_HEAD)}[0-9a-f]{{32}}",\n "state": '
+)
     rf'\s{{0,9}}(?:\{{\s{{0,9}})?"?format"?\s{{0,9}}:\s{{0,9}}"{FORMAT}"|{re.escape(RECORD_HEAD)}[0-9a-f]{{32}}",\n "state": '
 )
 _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": True, "provenance": {"origin"}}
