@@ -38,8 +38,6 @@ _EXPORT = re.compile(
     rf'\s{{0,9}}(?:\{{\s{{0,9}})?"?format"?\s{{0,9}}:\s{{0,9}}"{FORMAT}"'
     rf'|{re.escape(RECORD_HEAD)}[0-9a-f]{{32}}",\n "state": '
 )
-    rf'\s{{0,9}}(?:\{{\s{{0,9}})?"?format"?\s{{0,9}}:\s{{0,9}}"{FORMAT}"|{re.escape(RECORD_HEAD)}[0-9a-f]{{32}}",\n "state": '
-)
 _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": True, "provenance": {"origin"}}
 
 
