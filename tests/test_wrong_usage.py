@@ -507,9 +507,10 @@ def test_a_block_goes_into_messages_of_a_chat_as_it_is_at_hand(tmp_path):
     assert import_module("ufo_experience.integrations").Recorder is Recorder
 
 
-@pytest.mark.parametrize("command", ["review --no-open", "mcp --http"])
-def test_a_port_that_is_taken_is_named(cli, command):
+@pytest.mark.parametrize(("command", "needs"), [("review --no-open", "starlette"), ("mcp --http", "mcp")])
+def test_a_port_that_is_taken_is_named(cli, command, needs):
     """In one line, with the way out and an exit code of the table."""
+    pytest.importorskip(needs)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -522,6 +523,7 @@ def test_a_port_that_is_taken_is_named(cli, command):
 
 def test_the_server_over_http_says_where_it_is(cli, monkeypatch):
     """On stderr, before it begins."""
+    pytest.importorskip("mcp")
     monkeypatch.setattr("ufo_experience.integrations.mcp_server.serve_http", lambda *given: None)
     assert re.search(r"at http://127\.0\.0\.1:\d+/mcp\n", cli("mcp", "--http", "--port", "0").stderr)
 

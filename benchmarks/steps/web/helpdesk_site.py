@@ -14,6 +14,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from benchmarks.steps.web.django_site import serve
+
 ADMINISTRATOR = "ada"
 STAFF = {
     "bruno": ("Bruno", "Haas"),
@@ -213,15 +215,6 @@ def _write_down(ada: Any) -> None:
     for title in QUERIES:
         query = query_to_base64({"filtering": {"status__in": [1, 2]}, "sorting": "created", "search_string": ""})
         SavedSearch.objects.create(title=title, user=ada, query=query)
-
-
-def serve(port: int) -> None:
-    """Serve the site until the process ends."""
-    from django.contrib.staticfiles.handlers import StaticFilesHandler
-    from django.core.servers.basehttp import run
-    from django.core.wsgi import get_wsgi_application
-
-    run("127.0.0.1", port, StaticFilesHandler(get_wsgi_application()), threading=True)
 
 
 if __name__ == "__main__":
