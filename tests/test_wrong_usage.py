@@ -510,7 +510,7 @@ def test_a_block_goes_into_messages_of_a_chat_as_it_is_at_hand(tmp_path):
 @pytest.mark.parametrize(("command", "needs"), [("review --no-open", "starlette"), ("mcp --http", "mcp")])
 def test_a_port_that_is_taken_is_named(cli, command, needs):
     """In one line, with the way out and an exit code of the table."""
-    pytest.importorskip(needs)
+    pytest.importorskip(needs, reason="the extra is not installed")
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -523,7 +523,7 @@ def test_a_port_that_is_taken_is_named(cli, command, needs):
 
 def test_the_server_over_http_says_where_it_is(cli, monkeypatch):
     """On stderr, before it begins."""
-    pytest.importorskip("mcp")
+    pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     monkeypatch.setattr("ufo_experience.integrations.mcp_server.serve_http", lambda *given: None)
     assert re.search(r"at http://127\.0\.0\.1:\d+/mcp\n", cli("mcp", "--http", "--port", "0").stderr)
 
