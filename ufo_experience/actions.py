@@ -3,8 +3,6 @@
 Every room that looks at a step asks here; a verb is compared without its module, its case and its punctuation.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import Literal

@@ -5,8 +5,6 @@ control stood among others (`around`), from which step on it could be reached (`
 that was typed though nobody asked for it (`with_seen`): a person's number, the code of a department.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 import zlib

@@ -1,7 +1,5 @@
 """What models cost, and caps in US dollars: of one run, and of a day for all processes of a store."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 import threading

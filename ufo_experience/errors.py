@@ -6,8 +6,6 @@ newer version wrote it), `E_INDEX_MISMATCH` (another embedder made the index), `
 Errors of other libraries are chained (`raise … from error`).
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator

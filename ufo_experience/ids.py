@@ -1,7 +1,5 @@
 """Ids of records: 32 hex digits, random or made from content. A foreign name never becomes an id."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -4,8 +4,6 @@ Names follow its conventions for generative AI (`search_memory`, `create_memory`
 goes into a span.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache

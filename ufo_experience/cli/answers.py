@@ -1,7 +1,5 @@
 """What each command answers, as data for programs and as text for people."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What the commands share: the application object, options that stand anywhere, and an open store."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

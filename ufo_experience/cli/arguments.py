@@ -1,7 +1,5 @@
 """Arguments that several commands take, and the filter that says which records are meant."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from functools import wraps

@@ -1,7 +1,5 @@
 """Asking as commands: retrieve, prompt, recommend, report, and run, which carries out a known way in a browser."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from typer import Argument, Option

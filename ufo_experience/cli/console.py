@@ -3,8 +3,6 @@
 Text of records reaches a terminal without control characters, so that none can move its cursor or change its title.
 """
 
-from __future__ import annotations
-
 import codecs
 import errno
 import json

@@ -1,7 +1,5 @@
 """Learning as commands: ingest, remember, import, index."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

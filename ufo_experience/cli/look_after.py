@@ -1,7 +1,5 @@
 """Looking after records: list, show, judge, approve, quarantine, remove, purge, export, verify, stats, sources."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

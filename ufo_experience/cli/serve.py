@@ -1,7 +1,5 @@
 """The commands that stay until they are ended (`review`, the local page, and `mcp`), the demo, and `calibrate`."""
 
-from __future__ import annotations
-
 import os
 import socket
 import tempfile

@@ -5,8 +5,6 @@ adds up, what they do not share cancels out on average, so the cosine says how m
 gives the same bytes on every platform and in every process.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import zlib

@@ -4,8 +4,6 @@ fastembed runs ONNX models without torch. A static model (model2vec) is a table 
 tens of microseconds a text.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

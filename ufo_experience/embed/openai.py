@@ -1,7 +1,5 @@
 """Embeddings of a hosted model: OpenAI, Azure, or a compatible service."""
 
-from __future__ import annotations
-
 import base64
 import math
 import threading

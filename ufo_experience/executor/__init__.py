@@ -9,8 +9,6 @@ confirm is not done: the `agent` is asked, and the way goes on where it is found
 says why. A control of a new name in the same place is used once its effect is seen, never for a step to ask for first.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import math

@@ -1,7 +1,5 @@
 """Stage 6, index: rows by words and vectors (`sqlite.py` for a folder, `postgres.py` on a server)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import cast
 

@@ -1,7 +1,5 @@
 """Tables and statements of the SQLite index: rows, words (FTS5), vectors, and small values that cost a request."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from bisect import bisect_right

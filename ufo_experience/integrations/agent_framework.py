@@ -1,7 +1,5 @@
 """Microsoft Agent Framework 1.23: `Agent(client, context_providers=[ExperienceProvider(recorder)])`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ufo_experience.errors import needs_extra

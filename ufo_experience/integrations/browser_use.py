@@ -4,8 +4,6 @@ With `ahead` the model's own next step is followed by those that come after it o
 the same page and nobody need be asked. Tested with `browser-use` 0.13.14; 1.0 is another engine.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """An experience as UFO writes it: a saved session, a follower plan, and a few-shot example of its first action."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from datetime import datetime, timezone

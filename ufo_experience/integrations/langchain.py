@@ -1,7 +1,5 @@
 """LangChain 1.4: `create_agent(model, tools, middleware=[ExperienceMiddleware(recorder)])`, a selector, a retriever."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 

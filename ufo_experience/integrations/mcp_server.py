@@ -3,8 +3,6 @@
 That nothing is known is a normal answer, never an error. Needs `pip install "ufo-experience[mcp]"`.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

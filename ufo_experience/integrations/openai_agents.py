@@ -1,7 +1,5 @@
 """OpenAI Agents SDK 0.24: `run_with_memory(agent, task, recorder)` in place of `Runner.run(agent, task)`."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ Actions are code with coordinates: a control is named by the accessibility tree 
 own words; a run in which most stay unnamed is kept and counted, and shown to nobody.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ufo_experience.actions import is_blind

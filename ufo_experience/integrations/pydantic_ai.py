@@ -1,7 +1,5 @@
 """Pydantic AI: `Agent(model, capabilities=[ExperienceCapability(recorder)])`. Tested with `pydantic-ai` 2.68."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ufo_experience.errors import needs_extra

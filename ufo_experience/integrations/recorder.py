@@ -10,8 +10,6 @@ The log is written as the run goes, without secrets, and can be ingested after a
 of memory itself is logged once, and memory is silent for the rest of the run (`recorder.fault` says why).
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -4,8 +4,6 @@ Only what a person approved and what worked is written. The same store gives the
 https://agentskills.io (name of at most 64 lower-case letters, digits and hyphens; description of at most 1,024).
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

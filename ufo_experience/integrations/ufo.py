@@ -8,8 +8,6 @@ summaries are the dicts UFO knows. Each carries what it was made from as an attr
 stored; a dict that somebody made or changed stands for itself.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence

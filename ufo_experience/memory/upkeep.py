@@ -1,7 +1,5 @@
 """Looking after a store: what is listed, changed, erased, checked, carried elsewhere; part of `ExperienceMemory`."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import Counter

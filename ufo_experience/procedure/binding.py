@@ -6,8 +6,6 @@ or navigation): there the new value goes, and the item is found by what stands b
 an item that reads like a label is the application's own. What stays unexplained is left open, and said.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

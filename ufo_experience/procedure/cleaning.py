@@ -3,8 +3,6 @@
 The stored record is not changed. Ordinary UI text comes out as it went in, and cleaning twice is cleaning once.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

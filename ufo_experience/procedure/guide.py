@@ -9,8 +9,6 @@ A guide is advice with a place marker: it acts on nothing, and the agent decides
 no step, it passes no step that is asked for first, and does not say `done`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which control on the screen a step means: one beyond doubt, or why none; and what the screen tells of open steps."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace

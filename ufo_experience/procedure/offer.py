@@ -4,8 +4,6 @@ For a task of an application of which no procedure is known, the steps that seve
 open the settings page. Only labels of fixed controls, no value, and nothing that a person is asked before.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

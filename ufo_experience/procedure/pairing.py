@@ -8,8 +8,6 @@ typed, chose or took an item for (`said`). Requests in other words are paired by
 has one of it. What is left is said.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -9,8 +9,6 @@ A name stands in double quotes as a JSON string, a mark in brackets at the end o
 begin a line or a mark, and what was written can be read without guessing.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -8,8 +8,6 @@ one way when either ends with a step that the other has, too. Nothing of this is
 or judged anew is right the next time somebody looks.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

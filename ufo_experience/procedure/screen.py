@@ -1,7 +1,5 @@
 """What is on the screen, as a guide reads it: controls in reading order, found by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial

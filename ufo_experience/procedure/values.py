@@ -4,8 +4,6 @@ values.fill("Mail to Tom Kent")     ("Mail to Maria Lopez", [])      the list te
 values.unserved                     the old values that no text has held so far
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from functools import cached_property

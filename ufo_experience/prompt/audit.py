@@ -5,8 +5,6 @@ task nothing was known for it holds the wording with its values masked, so that 
 says who changed which records.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

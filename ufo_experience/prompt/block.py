@@ -8,8 +8,6 @@ Both markers carry one fresh nonce. No text of a record can write a marker or be
 `procedure.render` quotes names). This limits damage and is no guarantee: what may be shown is decided by trust.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import secrets

@@ -8,8 +8,6 @@
 What is served is shown: runs of one procedure are told once, and only what the budget cannot hold is left out.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace

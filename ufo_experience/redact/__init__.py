@@ -4,8 +4,6 @@
 other writing, and `run` takes them out of a run or a record, and shortens what is kept of it.
 """
 
-from __future__ import annotations
-
 from ufo_experience.redact.run import KeepObservations, keep_constants, redact, redact_json, redact_record, shortened
 from ufo_experience.redact.text import PLACEHOLDER, redact_text
 from ufo_experience.redact.typed import SLOT_TYPE

@@ -4,8 +4,6 @@ What was typed becomes a slot that says what kind of thing it was; a secret beco
 are gone through in one way, field by field: a field's name says how its text is treated (`_ROLES`).
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import partial

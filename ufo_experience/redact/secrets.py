@@ -10,8 +10,6 @@ how much the candidate looks chosen: each section of words in `secrets.txt` says
 `secrets.txt` holds every shape and every word. Every pattern is bounded: the time is linear in the text.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from bisect import bisect_left

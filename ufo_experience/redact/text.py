@@ -1,7 +1,5 @@
 """The gate for text: what every file can hold, without images, the tails of URLs, and secrets. Idempotent."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterable

@@ -3,8 +3,6 @@
 The stricter questions are asked where less around the word says that it is a secret.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -4,8 +4,6 @@ A value is looked for folded to letters and digits, without case and accents, an
 hide. Where a copy stands, its placeholder is written. Finding is linear in the text, however many values there are.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

@@ -1,7 +1,5 @@
 """What a query is answered with: hits, what was kept from answering and why, and the reason when there are no hits."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

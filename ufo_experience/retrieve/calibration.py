@@ -5,8 +5,6 @@ than once, the best run of another session is relevant, and the best other task 
 store knows several) is not. Nothing is written until `keep` is called.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence

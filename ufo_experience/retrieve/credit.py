@@ -5,8 +5,6 @@ assumed before the first is seen, so a single lucky success moves little. A reco
 score, and is at last withheld; one that helped never beats a better match.
 """
 
-from __future__ import annotations
-
 from ufo_experience.index.base import Row
 from ufo_experience.trust.policy import HIDE_AFTER
 

@@ -6,8 +6,6 @@ other side has it not: that may be a name. Verb and meaning are those of the cla
 request says much that is no part of the task.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence

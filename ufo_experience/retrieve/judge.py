@@ -5,8 +5,6 @@ kept in the index by a digest of model, request and task, and are erased with th
 has not answered within five seconds decides nothing: the score does, and the answer says so.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from hashlib import blake2b

@@ -5,8 +5,6 @@ A word the phrase book has not is like itself alone: it has a direction of its o
 others. A vector costs no service and no model, but a look-up a word.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b

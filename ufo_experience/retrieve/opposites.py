@@ -7,8 +7,6 @@ requests stand at opposite ends. The rule is short-sighted on purpose: it looks 
 ends of an axis stand in one request, that axis decides nothing.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

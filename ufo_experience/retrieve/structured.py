@@ -9,8 +9,6 @@ measure of quality are ours. `query` and `recommend` compare records of the same
 `retrieve` ranks by it too, with the score of the words as the overlap of the task.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -4,8 +4,6 @@ A value marks itself (quoted, a number, a name), or is a word that requests to c
 verb at the beginning, with its capital, is none. Of a run what it typed or chose is one, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

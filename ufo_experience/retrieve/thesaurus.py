@@ -6,8 +6,6 @@ on"); filling words are left out of a phrase, unless one word would be left ("si
 is related to. It is searched as it is: nothing is parsed before it is asked for.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import lru_cache

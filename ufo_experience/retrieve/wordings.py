@@ -5,8 +5,6 @@ does not contradict the task itself. So a wording that says something else than 
 "Check the firewall") is never served by its own word alone.
 """
 
-from __future__ import annotations
-
 import math
 
 from ufo_experience.index.base import Row

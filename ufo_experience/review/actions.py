@@ -3,8 +3,6 @@
 A record never changes: `edit` stores a new one that names the old as superseded and takes the old out of use.
 """
 
-from __future__ import annotations
-
 import difflib
 import secrets
 import threading

@@ -1,7 +1,5 @@
 """Routes, templates and the server of the review page."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence

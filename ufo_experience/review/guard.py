@@ -10,8 +10,6 @@
 Every answer, refusals included, carries headers that let a page run our own script and style and nothing else.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Iterable
 from urllib.parse import parse_qsl

@@ -1,7 +1,5 @@
 """One function a page: what it shows, as plain data for its template. Nothing here is HTML."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

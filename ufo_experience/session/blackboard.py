@@ -3,8 +3,6 @@
 In JSON every part may be missing; an object under any other name is read as key-values.
 """
 
-from __future__ import annotations
-
 import base64
 import threading
 from collections.abc import Mapping

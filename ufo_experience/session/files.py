@@ -1,7 +1,5 @@
 """Files of a session. In JSON a value becomes what pydantic makes of it, bytes base64, else its text."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

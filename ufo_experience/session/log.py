@@ -8,8 +8,6 @@
 Passwords that were typed, pictures, and what memory put into a prompt reach no line; redaction proper happens later.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

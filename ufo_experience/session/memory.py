@@ -1,7 +1,5 @@
 """What one agent remembers of its own run: `MemoryItem` (a step with any fields) and `Memory` (the list of them)."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 turn ──▶ Agent.act ──▶ Decision ──▶ CommandDispatcher.execute_commands ──▶ Result
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import sys

@@ -7,8 +7,6 @@
 `export_plan` writes one of an experience; its placeholders ({{input:1}}) must be filled first.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The right session for a platform and a mode, many of them in a pool, and how far a batch has come."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import platform as host

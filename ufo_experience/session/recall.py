@@ -4,8 +4,6 @@ says (`SessionConfig.recall`), credited with the outcome. When it cannot answer,
 A look is a command of the type data collection (`get_controls`) that answers with a list of controls.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import deque

@@ -4,8 +4,6 @@ and app agent) or Linux (one agent); those that work on a plan file are in `plan
 rounds until finished → last snapshot → evaluation → credit to memory → report → experience, by policy
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -4,8 +4,6 @@ Another package adds a store with an entry point of the group `ufo_experience.st
 URL, its object is called as `open(location, create=…, network=…)`.
 """
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import entry_points
 from pathlib import Path

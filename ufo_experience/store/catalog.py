@@ -5,8 +5,6 @@ connection, which its threads share; a child after a fork opens its own. Where t
 full), a copy in memory goes on: what is acknowledged is in the files anyway.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sqlite3

@@ -4,8 +4,6 @@ Whatever comes in from outside is untrusted: it lands quarantined, and what it s
 believed.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping

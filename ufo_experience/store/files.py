@@ -4,8 +4,6 @@ Only regular files of a bounded size are read: a pipe would hang, a huge file wo
 fsync, rename, fsync of the folder: after a crash there is the old file or the new one.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

@@ -4,8 +4,6 @@ A lesson goes when it hurt more often than it helped, or when the last record it
 written without the store's key (by hand, on another machine) is quarantined until somebody approves what it says.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence

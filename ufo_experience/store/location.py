@@ -4,8 +4,6 @@ On a network drive the lock of the kernel may hold nobody off; OneDrive or Dropb
 one, and what two machines wrote becomes a "conflicted copy". Both can be read.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

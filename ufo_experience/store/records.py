@@ -5,8 +5,6 @@
 The name holds words of the task and no value.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import unicodedata

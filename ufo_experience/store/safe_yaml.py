@@ -4,8 +4,6 @@ Scalars are taken as they are written: `no`, `1.10` and `12:30` are texts. Only 
 types, and of those only true, false, null and the numbers of JSON.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path

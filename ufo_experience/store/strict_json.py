@@ -2,8 +2,6 @@
 deep nesting, bytes that are not UTF-8. Logs are read with `mended`, which repairs what has one sensible reading.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -4,8 +4,6 @@ It follows the records as the index does: a new one is appended, one that goes i
 what somebody else has changed is written anew as a whole.
 """
 
-from __future__ import annotations
-
 import json
 import mmap
 import os

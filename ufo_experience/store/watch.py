@@ -4,8 +4,6 @@ Nothing is listed to learn or to ask. The times of the folders of records, and s
 whether anybody else has written: another process of ours (which has told the catalog), `git pull`, an editor.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """What every summarizer shares: the base class, the id of an experience, and how a summary becomes one."""
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections import Counter

@@ -7,8 +7,6 @@ only left out where the log itself shows that it was not needed; what lasts (typ
 something) stays unless it was overwritten or undone. What no single run can tell, several runs can (`procedures.py`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Sequence

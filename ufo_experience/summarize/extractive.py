@@ -1,7 +1,5 @@
 """The summarizer without a model: everything it says is copied from the log. Deterministic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ufo_experience.errors import DataError

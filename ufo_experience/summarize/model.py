@@ -5,8 +5,6 @@ Whatever goes wrong with one item (refusal, content filter, invalid or cut answe
 the service itself), its extractive summary is used and `provenance.notes` says `summary:extractive:<reason>`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import secrets

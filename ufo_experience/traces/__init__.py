@@ -6,8 +6,6 @@ for trajectory in read_traces("logs/"):
 Another package adds a format with one class (`TraceReader`), named in its entry points under `ufo_experience.traces`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.metadata import entry_points

@@ -1,7 +1,5 @@
 """Runs in a browser: browser-use's history of an agent, and MiniWoB++'s demonstrations with every page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 

@@ -8,8 +8,6 @@ pyautogui.click(1, 2)  # the File menu             click('a51')
 Source is taken apart with `ast`, and never run.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

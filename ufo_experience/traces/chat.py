@@ -9,8 +9,6 @@ names.txt). Only tool calls become steps, in the order of their start. The task 
 person or a program are a judgement when they are a clear yes or no.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Their steps were carried out. A demonstration is nobody's judgement of itself, s
 environment judged, its word counts: 1 is success, 0 is failure, anything between is unknown and kept as the score.
 """
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
 from collections.abc import Iterator

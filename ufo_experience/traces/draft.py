@@ -1,7 +1,5 @@
 """A trajectory being put together: every reader hands in raw values, the limits of the schema are kept here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypedDict

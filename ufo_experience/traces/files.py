@@ -5,8 +5,6 @@ afterwards: names with a drive, a root or `..`, links and devices are refused, a
 An archive in an archive stays closed.
 """
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import os

@@ -8,8 +8,6 @@ and `control_text` of UFO's memory article, `action_type` and `target_control: {
 `within` names the row, group or dialog around the control, and `controls` lists what was in view before the step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Log files as they really are: JSON lines read as a stream, one JSON value, or text. Every oddity is named."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import re

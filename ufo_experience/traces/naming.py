@@ -4,8 +4,6 @@
 are data (`control_words.json`). What is not said plainly stays unnamed: a wrong name is worse than none.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -10,8 +10,6 @@ Also execution traces as UFO's memory article defines them, and the sessions and
 document. A plan is what is to be replayed, not what happened: its steps say "not executed", its outcome is unknown.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from itertools import groupby

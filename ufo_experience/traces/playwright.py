@@ -9,8 +9,6 @@ action, the one before it the control, and what stands further in front says wit
 A recording says how a person did it; nobody in it says whether it worked: `--success` does.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

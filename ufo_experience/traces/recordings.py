@@ -5,8 +5,6 @@ Steps Recorder keeps which control was clicked and never what was typed. A flow 
 has in the clipboard and in files (Robin): every action on a control is a step, in the order of the text.
 """
 
-from __future__ import annotations
-
 import email
 import io
 import re

@@ -4,8 +4,6 @@ A format is a class (`RowsReader`) that says how a row becomes steps. A step in 
 people commonly give its parts (`names.txt`), is read by `steps_of_row`, whatever format it is from.
 """
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence

@@ -5,8 +5,6 @@ with a box, or as text with marks (`[12] button 'Save'`, `- button "Save" [ref=e
 holds a place is the control.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice

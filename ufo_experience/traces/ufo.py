@@ -15,8 +15,6 @@ or a setting told it to keep, so an entry says nothing certain about success; on
 structured. A dataflow task that was not executed is a plan: its steps say so, and its outcome is unknown.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import chain, groupby

@@ -13,8 +13,6 @@ release is told line by line, as a re-used task name appends to the same file:
     Agent                                      v0.0.1
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields

@@ -5,8 +5,6 @@ shown by agreement is an address, a path, a command, an amount, the number of a 
 plants one run can plant two, so those take a person's approval.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Which labels of controls are shown as they were recorded, and what never is without a person's approval."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

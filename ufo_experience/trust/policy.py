@@ -1,7 +1,5 @@
 """Whom the memory believes: by whose word a record is shown, when it needs a new look, and when harm hides it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ufo_experience.actions import is_blind

@@ -4,8 +4,6 @@ A step is judged by what its button does: its verb and its kind. That a name is 
 a dialog ("Delete…") or leads on (a tab, a row, an item of a tree) is not asked before; the button in the dialog is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
