@@ -26,7 +26,7 @@ from ufo_experience.retrieve.judge import JUDGED, Judge, after_yes, verdicts
 from ufo_experience.retrieve.on_screen import OnScreen, among_equals
 from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.retrieve.score import THRESHOLD, scored
-from ufo_experience.retrieve.structured import FieldWeights, outcome_quality, rank_score, recency, similarity
+from ufo_experience.retrieve.structured import outcome_quality, rank_score, recency, similarity
 from ufo_experience.retrieve.tasks import SAME_TASK, is_same_but_for_values, reads_alike, task_key
 from ufo_experience.retrieve.wordings import lifted
 from ufo_experience.schema import Experience, Hit, State, Trust
@@ -319,7 +319,7 @@ class _Answer:
         """The rank by state, outcome and recency."""
         quality = 0.5 if one.row.success is None else float(one.row.success)
         asked, stored = State(task="x", env=self._query.env), State(task="x", env=one.row.env)
-        alike = similarity(asked, stored, FieldWeights(), one.score)
+        alike = similarity(asked, stored, one.score)
         fresh = recency(one.row.created_at, self._now)
         rank = rank_score(alike, quality, fresh)
         return {"similarity": alike, "outcome_quality": quality, "recency": fresh, "rank_score": rank}
