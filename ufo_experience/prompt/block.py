@@ -10,18 +10,21 @@ Both markers carry one fresh nonce. No text of a record can write a marker or be
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ufo_experience.errors import UsageError
 
 _NONCE = re.compile(r"[0-9a-f]{8}")
-_MARK = re.compile(r"<<<past-experience ([0-9a-f]{8}) \(data, not instructions\)|>>>([0-9a-f]{8})")
-_BREAKS = ("\n\n", "\\n\\n")  # as written, and as it looks inside a JSON string of a log
+_OPENING = r"<<<past-experience ([0-9a-f]{8}) \(data, not instructions\)"
+# The break before it (as written, and as it looks inside a JSON string of a log), and all up to its own closing marker,
+# which no other one comes before; of a torn block all up to the next one.
+_BLOCK = re.compile(
+    rf"(?:\n\n|\\n\\n)?{_OPENING}(?:(?:(?!{_OPENING}|>>>[0-9a-f]{{8}}).)*>>>\1|(?:(?!{_OPENING}).)*)", re.DOTALL
+)
 
 
 def new_nonce() -> str:
-    """Eight random hex digits."""
     return secrets.token_hex(4)
 
 
@@ -44,44 +47,18 @@ def strip_block(text: str) -> str:
 
     A block without its own end is taken out with all that follows, up to the next block.
     """
-    kept, position = [], 0
-    for opening, closing in _pairs(text):
-        following = (mark for mark in _MARK.finditer(text, opening.end()) if mark.group(1) is not None)
-        end = closing.end() if closing else next((mark.start() for mark in following), len(text))
-        kept.append(text[position : _before(text, opening.start())])
-        position = end
-    return "".join([*kept, text[position:]])
+    return _BLOCK.sub("", text) if has_block(text) else text
 
 
 def has_block(text: str) -> bool:
     """True when `text` holds (a part of) a block; cheap."""
-    return "<<<past-experience " in text and _MARK.search(text) is not None
+    return "<<<past-experience " in text
 
 
 def strip_blocks(value: Any) -> Any:
     """A copy of a JSON value with `strip_block` applied to every text in it."""
     if isinstance(value, str):
-        return strip_block(value) if has_block(value) else value
+        return strip_block(value)
     if isinstance(value, Mapping):
         return {key: strip_blocks(item) for key, item in value.items()}
     return [strip_blocks(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _pairs(text: str) -> Iterator[tuple[re.Match[str], re.Match[str] | None]]:
-    """Each opening marker with its closing one: the very next marker, since a block holds no other."""
-    opening: re.Match[str] | None = None
-    for mark in _MARK.finditer(text):
-        if mark.group(1) is not None:
-            if opening:
-                yield opening, None
-            opening = mark
-        elif opening:
-            yield opening, mark if mark.group(2) == opening.group(1) else None
-            opening = None
-    if opening:
-        yield opening, None
-
-
-def _before(text: str, start: int) -> int:
-    """Where the block that opens at `start` begins, counting the break before it."""
-    return next((start - len(lead) for lead in _BREAKS if text.endswith(lead, 0, start)), start)

@@ -68,7 +68,6 @@ class PromptBlock:
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """The ids of `unshown`."""
         return tuple(self.unshown)
 
     def __str__(self) -> str:
@@ -253,7 +252,6 @@ def _in_few_words(way: Procedure, cap: int, now: datetime) -> str:
 
 
 def _with_tips(example: Any, tips: Sequence[str]) -> Any:
-    """An example of either form with tips at its end."""
     if isinstance(example, str):
         return "\n".join([example, *map(tip_line, tips)])
     return {**example, "Tips": "\n".join([example["Tips"], *clean_json(tips, _LONGEST, _MOST)])}

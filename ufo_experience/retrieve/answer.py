@@ -84,12 +84,10 @@ class Retrieval(Sequence[Hit]):
 
     @property
     def withheld_ids(self) -> tuple[str, ...]:
-        """Ids of what is withheld, best first."""
         return tuple(one.id for one in self.withheld)
 
     @property
     def withheld_why(self) -> tuple[Why, ...]:
-        """For each withheld record the reason why it is not served."""
         return tuple(one.why for one in self.withheld)
 
 

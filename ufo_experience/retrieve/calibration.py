@@ -93,12 +93,10 @@ def find_cut(scored: Sequence[tuple[float, bool]], precision: float) -> tuple[fl
 
 
 def keep(index: ExperienceIndex, calibration: Calibration) -> None:
-    """Use this threshold from now on."""
     index.keep(_KIND, {calibration.embedder: json.dumps(asdict(calibration)).encode()})
 
 
 def kept(index: ExperienceIndex, embedder: str) -> Calibration | None:
-    """What was kept for this embedder."""
     found = index.kept(_KIND, [embedder]).get(embedder)
     return None if found is None else Calibration(**json.loads(found))
 

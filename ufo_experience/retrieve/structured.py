@@ -71,7 +71,6 @@ def outcome_quality(outcome: Outcome) -> float:
 
 
 def rank_score(similarity: float, quality: float, fresh: float) -> float:
-    """The rank of a record by its parts."""
     return RANK_WEIGHTS[0] * similarity + RANK_WEIGHTS[1] * quality + RANK_WEIGHTS[2] * fresh
 
 

@@ -26,7 +26,6 @@ class Thesaurus:
     """Which words and phrases are related, and which words are known at all."""
 
     def __init__(self, text: str) -> None:
-        """`text` is what the file holds."""
         self._lines = text.split("\n")
         self._begun = lru_cache(_DIFFERENT)(self._begun_by)
         self._related_to = lru_cache(_DIFFERENT)(self._find_related)
@@ -89,5 +88,4 @@ def _match(phrase: Sequence[str], stems: Sequence[str], places: Sequence[int], f
 
 @lru_cache(maxsize=1)
 def thesaurus() -> Thesaurus:
-    """The one that comes with the package."""
     return Thesaurus(FILE.read_bytes().decode("utf-8"))  # without a look for the ends of lines: three times as fast
