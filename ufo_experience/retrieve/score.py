@@ -1,7 +1,9 @@
-"""From features to an order and a score; all numbers are fitted by `benchmarks/retrieval/fit.py` and lie in one file.
+"""From features to an order and a score, fitted by `benchmarks/retrieval/fit.py`; and what moves the score afterwards.
 
     order   a weighted sum of features: which candidate is best
     score   boosted trees: how probable it is that the candidate helps, in [0, 1]
+    lifted  by other wordings of the task, which help to find it and do not vouch for it
+    usage_factor, usefulness  what became of the record after it was shown
 
 The trees also see where a candidate stands: how far it is ahead of the best other procedure. Each feature that has a
 direction has it in every tree: more of what speaks for a record never lowers its score. How many records the store
@@ -12,6 +14,7 @@ The cosine of an embedder finds candidates; neither order nor score is fitted to
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,12 +24,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.index.base import Candidate
+from ufo_experience.index.base import Candidate, Row
 from ufo_experience.request import Request
-from ufo_experience.retrieve.features import NAMES, table_of
+from ufo_experience.retrieve.features import COMMON, NAMES, prepared, table_of
+from ufo_experience.retrieve.opposites import conflict
+from ufo_experience.trust.policy import HIDE_AFTER
 
 Floats = NDArray[np.float64]
 FILE = Path(__file__).with_name("relevance.json")
+MOST = 2.0  # in the logit, that a wording lifts: from .3 to .76, from .1 to .45
+_NEAR = 0.5  # of the words of both, from which on a wording is near
+_PRIOR = 2.0  # good outcomes, and bad ones, that are assumed before the first is seen
 THRESHOLD = 0.75  # of the source documents: three of four that are served at the least score help
 
 
@@ -82,3 +90,48 @@ def scored(
     told = (dict(zip(NAMES, row, strict=True)) for row in table.tolist())
     found = zip(candidates, order.tolist(), score.tolist(), told, strict=True)
     return sorted(found, key=lambda one: (-one[1], one[0].row.id))
+
+
+def lifted(request: Request, row: Row, score: float) -> float:
+    """The score of a record of which a wording comes close to the request: more by at most so much, and only where the
+    request does not contradict the task itself. A wording that says something else than its task ("Turn off the
+    firewall" on "Check the firewall") is never served by its own word alone.
+    """
+    near = max((_likeness(request, one) for one in row.wordings), default=0.0)
+    if near <= _NEAR or not _does(request, row.request) or conflict(request, row.request) is not None:
+        return score
+    logit = math.log(max(score, 1e-6) / max(1 - score, 1e-6)) + MOST * (near - _NEAR) / (1 - _NEAR)
+    return 1 / (1 + math.exp(-logit))
+
+
+def _does(request: Request, task: Request) -> bool:
+    """True where the task says what the request asks to do, in the same word or a related one."""
+    asked, told = prepared(request), prepared(task)
+    verb = asked.words[asked.verb] if asked.verb >= 0 else None
+    return verb is None or verb.stem in told.stems or not verb.related.isdisjoint(told.own)
+
+
+def _likeness(request: Request, wording: Request) -> float:
+    """The share of words that say something which both have, of those of either."""
+    if conflict(request, wording) is not None:
+        return 0.0
+    asked, said = (
+        {word for word, kind in zip(side.words, side.kinds, strict=True) if word not in COMMON and not kind}
+        for side in (request, wording)
+    )
+    return len(asked & said) / len(asked | said) if asked | said else 0.0
+
+
+def usefulness(row: Row) -> float:
+    """The mean of a Beta posterior, in (0, 1): a single lucky success moves little. 0.5 where nothing was reported."""
+    return (row.helped + _PRIOR) / (row.helped + row.hurt + 2 * _PRIOR)
+
+
+def usage_factor(row: Row) -> float:
+    """Factor on the score: 1 unless it hurt more often than it helped."""
+    return min(1.0, 2 * usefulness(row))
+
+
+def is_harmful(row: Row) -> bool:
+    """True for a record that hurt so often that it is not shown any more."""
+    return row.hurt >= HIDE_AFTER and row.hurt > row.helped

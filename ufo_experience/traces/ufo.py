@@ -140,7 +140,7 @@ def _steps_of(entry: LogEntry, session: UfoSession) -> Iterator[dict[str, Any]]:
         within, place = around(view.listed, label, control) or ("", None)
         yield step | {
             "control_type": action["control_type"] or view.type_of(label, control),
-            "observation": entry.observation or (view.in_words() if acting else ""),
+            "observation": entry.observation,
             "result": action["result"] or ("skipped" if error.startswith(ufo_log.SKIPPED) else None),
             "agent": _agent([entry]),
             "application": entry.application,
