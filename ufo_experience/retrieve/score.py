@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,45 +34,30 @@ FILE = Path(__file__).with_name("relevance.json")
 MOST = 2.0  # in the logit, that a wording lifts: from .3 to .76, from .1 to .45
 _NEAR = 0.5  # of the words of both, from which on a wording is near
 _PRIOR = 2.0  # good outcomes, and bad ones, that are assumed before the first is seen
+_NODES = frozenset({"roots", "feature", "threshold", "left", "right", "value"})
 THRESHOLD = 0.75  # of the source documents: three of four that are served at the least score help
 
 
-@dataclass(frozen=True)
-class Trees:
-    """Boosted trees in one table of nodes. What is at most the threshold of its feature goes left; a leaf is its own
-    child. The logit is `base` and the leaves' values of all trees, which begin at `roots`."""
-
-    names: tuple[str, ...]
-    base: float
-    depth: int
-    roots: NDArray[np.int64]
-    feature: NDArray[np.int64]
-    threshold: Floats
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    value: Floats
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Trees:
-        roots, feature, left, right = (np.array(data[name], np.int64) for name in ("roots", "feature", "left", "right"))
-        threshold, value = (np.array(data[name], np.float64) for name in ("threshold", "value"))
-        return cls(tuple(data["names"]), data["base"], data["depth"], roots, feature, threshold, left, right, value)
-
-    def logit(self, table: Floats) -> Floats:
-        """One number for each row of a table whose columns are `NAMES`."""
-        table = table[:, [NAMES.index(name) for name in self.names]]
-        rows = np.arange(len(table))[:, None]
-        node = np.broadcast_to(self.roots, (len(table), len(self.roots)))
-        for _ in range(self.depth):
-            goes_left = table[rows, self.feature[node]] <= self.threshold[node]
-            node = np.where(goes_left, self.left[node], self.right[node])
-        return np.asarray(self.base + self.value[node].sum(axis=1), np.float64)
-
-
 @lru_cache(maxsize=1)
-def _fitted() -> tuple[dict[str, float], Trees]:
+def _fitted() -> tuple[dict[str, float], dict[str, Any]]:
+    """The weights of the order, and the trees: one table of nodes, the columns of which are arrays."""
     data = json.loads(FILE.read_text(encoding="utf-8"))
-    return data["order"], Trees.from_data(data["score"])
+    trees = {name: np.array(told) if name in _NODES else told for name, told in data["score"].items()}
+    return data["order"], trees
+
+
+def _logit(table: Floats) -> Floats:
+    """One number for each row of a table whose columns are `NAMES`: `base` and the leaves' values of all trees, which
+    begin at `roots`. What is at most the threshold of its feature goes left; a leaf is its own child.
+    """
+    _, trees = _fitted()
+    table = table[:, [NAMES.index(name) for name in trees["names"]]]
+    rows = np.arange(len(table))[:, None]
+    node = np.broadcast_to(trees["roots"], (len(table), len(trees["roots"])))
+    for _ in range(trees["depth"]):
+        goes_left = table[rows, trees["feature"][node]] <= trees["threshold"][node]
+        node = np.where(goes_left, trees["left"][node], trees["right"][node])
+    return np.asarray(trees["base"] + trees["value"][node].sum(axis=1), np.float64)
 
 
 def scored(
@@ -83,10 +67,10 @@ def scored(
     is that of all their words and, under "", of an unknown one."""
     if not candidates:
         return []
-    weights, trees = _fitted()
+    weights, _ = _fitted()
     table = table_of(asked, candidates, rarity)
     order = table[:, [NAMES.index(name) for name in weights]] @ np.array([*weights.values()])
-    score = 1 / (1 + np.exp(-trees.logit(table)))
+    score = 1 / (1 + np.exp(-_logit(table)))
     told = (dict(zip(NAMES, row, strict=True)) for row in table.tolist())
     found = zip(candidates, order.tolist(), score.tolist(), told, strict=True)
     return sorted(found, key=lambda one: (-one[1], one[0].row.id))
