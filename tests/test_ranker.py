@@ -170,7 +170,7 @@ def test_scores_are_bounded_and_independent_of_the_order_of_records(rows, random
         for n, (name, success, score, days) in enumerate(rows, 1)
     ]
     numbers, result = ranked(records, k=50)
-    assert all(0.0 <= value <= 1.0 + 1e-9 for one in result for value in (one.score, one.similarity, one.quality))
+    assert all(0.0 <= value <= 1.0 + 1e-9 for one in result for value in (one.score, *one.explanation.values()))
     advice = recommend(records, now=NOW)
     assert all(0.0 <= one.action_score <= 1.0 + 1e-9 for one in advice)
     random.shuffle(records)
