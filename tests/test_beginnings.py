@@ -66,7 +66,6 @@ def test_it_is_told_of_the_application_that_was_asked_for_and_within_the_budget(
         told(memory, application=None),
         told(memory, application="Mail"),
         told(memory, max_tokens=10),
-        told(memory, format="ufo"),
     ):
         assert (block.text, block.tokens) == ("", 0)
 
