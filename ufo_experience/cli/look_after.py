@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from typer import Option
 
 from ufo_experience.cli.answers import answer_changes, answer_records, record_text, stats_text
-from ufo_experience.cli.app import command, open_memory
+from ufo_experience.cli.app import command, open_memory, telling_itself
 from ufo_experience.cli.arguments import Context, DryRun, Ids, Worked, takes_filter
 from ufo_experience.cli.console import Table, counted
 from ufo_experience.errors import DataError, UsageError
@@ -145,11 +145,11 @@ def verify(
     repair: Annotated[bool, Option("--repair", help="Set aside what cannot be used; make the index again.")] = False,
 ) -> None:
     """Check every record and the index; exit code 65 if anything is wrong."""
-    with open_memory(ctx) as (console, memory):
+    with telling_itself("ufo_experience.store"), open_memory(ctx) as (console, memory):
         found = memory.verify(repair=repair)
         for what, problems in (("set aside", found.repaired), ("corrupt", found.corrupt)):
             for problem in problems:
-                console.note(f"{what}: {problem.file}: {problem.message}")
+                console.note(f"{what}: {problem.place}: {problem.message}")
         damaged = bool(found.corrupt) or found.index != "ok"
         repairable = [one for one in found.corrupt if one.code not in LEFT_ALONE]
         if not repair and (repairable or found.index != "ok"):

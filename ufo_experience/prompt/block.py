@@ -97,7 +97,7 @@ def strip_block(text: str) -> str:
     A block without its own end is taken out with all that follows, up to the next block.
     """
     kept, position = [], 0
-    for opening, closing in _pairs(text):
+    for opening, closing in _pairs(expect(str, text, "text")):
         following = (mark for mark in _MARK.finditer(text, opening.end()) if mark.group(1) is not None)
         end = closing.end() if closing else next((mark.start() for mark in following), len(text))
         kept.append(text[position : _before(text, opening.start())])

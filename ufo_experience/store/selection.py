@@ -20,6 +20,7 @@ from ufo_experience.store.base import ExperienceStore, check_expected
 from ufo_experience.trust.risk import risks
 
 _VERSION = re.compile(r"-v\d[\w.]*$")  # of a format that has several
+_TOLD = 10  # records of a report
 MIN_PREFIX = 4  # digits of an id that must be given
 
 
@@ -92,6 +93,11 @@ class ChangeReport(tuple[Experience, ...]):
         report = super().__new__(cls, records)
         report.left_out, report.dry_run = tuple(left_out), dry_run
         return report
+
+    def __repr__(self) -> str:
+        tasks = "".join(f"\n  {one.id[:8]} {one.state.request or one.state.task:.60}" for one in self[:_TOLD])
+        more = f"\n  and {len(self) - _TOLD} more" if len(self) > _TOLD else ""
+        return f"<ChangeReport{', dry run' * self.dry_run}: {len(self)} records{tasks}{more}>"
 
     @property
     def ids(self) -> tuple[str, ...]:
