@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ufo_experience.errors import UsageError
+from ufo_experience.schema import expect
 
 _NONCE = re.compile(r"[0-9a-f]{8}")
 _OPENING = r"<<<past-experience ([0-9a-f]{8}) \(data, not instructions\)"
