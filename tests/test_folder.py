@@ -295,16 +295,17 @@ def test_no_byte_of_a_purged_record_stays(tmp_path):
         assert path.name.startswith("audit") or b"xylophone" not in data, path
 
 
-def test_a_removed_record_comes_back_from_its_folder_and_is_purged_there(memory):
-    """`removed/` holds it until then."""
+def test_a_removed_record_comes_back_and_is_purged(memory):
+    """Its file stays until then."""
     (one,) = memory.list()
     memory.remove(one.id)
-    assert (Path(memory.store.location) / "removed" / f"{one.id}.json").exists()
-    assert not list((Path(memory.store.location) / "records").glob("*/*.json"))
+    assert memory.verify().records == 0
     memory.undo_remove(one.id[:8])
     assert the_file(memory).name.startswith("send-an-email")
     memory.remove(one.id)
+    assert the_file(memory).exists()
     memory.purge(where=RecordFilter(ids=(one.id,)))
+    assert not list((Path(memory.store.location) / "records").glob("*/*.json"))
     with pytest.raises(NotFoundError):
         memory.undo_remove(one.id[:8])
 

@@ -21,7 +21,6 @@ _PAIRS = {
     "skipped": ("source", "reason"),
     "failed": ("source", "error"),
     "shortened": ("source", "reason"),
-    "conflicts": ("id", "reason"),
     "incomplete": ("id", "lacks"),
     "left_out": ("id", "reason"),
 }
@@ -91,7 +90,7 @@ def tell_problems(console: Console, report: IngestReport | ImportReport) -> None
     for problem in getattr(report, "problems", ()):
         place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
         console.note(f"{place}: {problem.code}: {problem.message}")
-    for what, name in (("failed", "failed"), ("shortened", "shortened"), ("quarantined", "conflicts")):
+    for what, name in (("failed", "failed"), ("shortened", "shortened")):
         for line in _told(what, getattr(report, name, ())):
             console.note(line)
 
