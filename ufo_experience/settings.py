@@ -69,9 +69,6 @@ class Settings(BaseModel):
     """The least trust a record must have to be shown; unset: `verified`, in a store shared with others `approved`.
     Imported records take `approved`."""
 
-    allow_network_store: bool = False
-    """Write a folder whose files are carried to other machines (a network drive, OneDrive, Dropbox)."""
-
     allow_http_service: bool = False
     """Ask a model service inside your own network over http:// (vLLM, Ollama), without TLS."""
 

@@ -22,9 +22,8 @@ from ufo_experience.settings import Settings
 from ufo_experience.store import exchange, selection
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
 from ufo_experience.store.exchange import ExportReport, ImportReport
-from ufo_experience.store.files import storage_errors
+from ufo_experience.store.files import quoted, storage_errors
 from ufo_experience.store.lessons import Lesson, is_lesson
-from ufo_experience.store.location import quoted
 from ufo_experience.store.selection import ChangeReport, RecordFilter, SourceInfo, StoreStats, resolve
 from ufo_experience.trust.risk import risks
 
@@ -49,7 +48,8 @@ class Upkeep:
         self.store: ExperienceStore = store
         self.settings: Settings = settings
         self.parts: Parts = parts
-        self._failure: ServiceError | None = None
+        # why what was stored last has no vector, and the command for when that is mended; None when it has
+        self.waiting_for_index: str | None = None
 
     def _runs_of(self, run: Experience) -> Records:
         """The newest other runs of the same task that may be shown, or that failed: the evidence of its procedure."""
@@ -70,7 +70,7 @@ class Upkeep:
             embedder = self.parts.embedder()
             before = replace(embedder.spending)
             report = index.rebuild(progress) if rebuild else index.sync(progress, thorough=True)
-        self._failure = None
+        self.waiting_for_index = None
         requests, cost = embedder.spending.requests - before.requests, embedder.spending.cost - before.cost
         return replace(report, requests=requests, cost=cost, seconds=time.perf_counter() - began)
 
@@ -83,25 +83,18 @@ class Upkeep:
 
     def index_if_possible(self) -> str | None:
         """Index what was stored; returns why it has to wait, found by its words, where it has."""
-        before, self._failure = self._failure, None
         try:
             self.parts.index.sync()
+            self.waiting_for_index = None
         except LockedError as error:
-            self._failure = before
             return str(error)
         except ServiceError as error:
-            self._failure = error
-            if before is None or before.code != error.code:
-                _log.warning("%s", self.waiting_for_index)
+            command = f"ufo-experience index --db {quoted(self.store.location)}"
+            why = f"stored and found by words, but not embedded: {error}; when that is mended: {command}"
+            if self.waiting_for_index is None:
+                _log.warning("%s", why)
+            self.waiting_for_index = why
         return self.waiting_for_index
-
-    @property
-    def waiting_for_index(self) -> str | None:
-        """Why what was stored last has no vector, and the command for when that is mended; None when it has."""
-        if self._failure is None:
-            return None
-        command = f"ufo-experience index --db {quoted(self.store.location)}"
-        return f"stored and found by words, but not embedded: {self._failure}; when that is mended: {command}"
 
     def verify(self) -> StoreReport:
         """Read every byte of records, events and index, and say what is wrong."""

@@ -28,7 +28,7 @@ from ufo_experience.store import files
 from ufo_experience.store.base import Changing, Event, ExperienceStore, Recorded, Row, StoreReport, event
 from ufo_experience.store.catalog import FOLDER as INDEX
 from ufo_experience.store.catalog import Catalog, Rows
-from ufo_experience.store.location import check_writable, quoted
+from ufo_experience.store.files import quoted
 from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import View
@@ -54,18 +54,16 @@ class FolderStore(ExperienceStore):
 
     shared = False  # who may write to a folder is decided by its owner
 
-    def __init__(self, root: Path, location: str, *, lock_timeout: float, network: bool) -> None:
+    def __init__(self, root: Path, location: str, *, lock_timeout: float) -> None:
         self.root = self.cache_folder = root
         self.location = location
-        self._timeout, self._network = lock_timeout, network
+        self._timeout = lock_timeout
         self.catalog = Catalog(root)
         self._watch = Watch(root, self.catalog)
         self._view = View(root, self.catalog, self.scan)
 
     @classmethod
-    def open(
-        cls, path: str | Path, *, create: bool = True, lock_timeout: float = 10.0, network: bool = False
-    ) -> FolderStore:
+    def open(cls, path: str | Path, *, create: bool = True, lock_timeout: float = 10.0) -> FolderStore:
         """Open the store in a folder; see `open_store`."""
         root = Path(path).absolute()
         if not (root / STORE_FILE).exists() and not (root / RECORDS).is_dir():
@@ -73,12 +71,12 @@ class FolderStore(ExperienceStore):
                 make = f"to make one: ufo-experience ingest PATH --db {quoted(str(path))}"
                 cure = "it is a file, a store is a folder" if root.is_file() else make
                 raise NotFoundError(f"no experience store; {cure}", file=str(path))
-            _make(root, network)
+            _make(root)
         _check_version(root)
         for name in (RECORDS, INDEX, EVENTS):
             if (root / name).is_symlink():
                 raise RefusedError(f"{root / name}: a link; a store lies in one folder")
-        return cls(root, str(path), lock_timeout=lock_timeout, network=network)
+        return cls(root, str(path), lock_timeout=lock_timeout)
 
     def key(self) -> bytes:
         path = self.root / SECRET
@@ -202,7 +200,6 @@ class FolderStore(ExperienceStore):
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Hold the lock, the catalog in line with the files; in the end the view follows."""
-        check_writable(self.root, self._network)
         if not self.root.is_dir():
             raise StorageError(f"{self.location}: not written, the store is not there any more")
         with files.writer_lock(self.root, self._timeout):
@@ -228,8 +225,7 @@ def _listed(ids: Iterable[str]) -> str:
     return json.dumps([id for id in ids if is_id(id)])
 
 
-def _make(root: Path, network: bool) -> None:
-    check_writable(root, network)
+def _make(root: Path) -> None:
     if os.path.lexists(root) and not root.is_dir():
         raise StorageError(f"{root}: a file is in the way")
     files.make_folder(root / RECORDS)

@@ -149,8 +149,8 @@ class PostgresStore(ExperienceStore):
             self.cache_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @classmethod
-    def open(cls, url: str, *, create: bool = True, lock_timeout: float = 10.0, network: bool = True) -> PostgresStore:
-        """Open the store in a database; see `open_store`. `network` allows nothing: a server is made for it."""
+    def open(cls, url: str, *, create: bool = True, lock_timeout: float = 10.0) -> PostgresStore:
+        """Open the store in a database; see `open_store`."""
         database = Database(url, lock_timeout=lock_timeout)
         return cls(database, _open_tables(database, create))
 
