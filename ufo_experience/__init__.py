@@ -22,7 +22,7 @@ from ufo_experience.memory.aio import AsyncExperienceMemory
 from ufo_experience.procedure.acts import Act, Stop
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject, parse_block, strip_block
+from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject, strip_block
 from ufo_experience.redact import redact, redact_text
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.schema import (
@@ -77,7 +77,6 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "redact_text",
     "build_prompt",
     "inject",
-    "parse_block",
     "strip_block",
     "open_embedder",
     # what can be replaced

@@ -312,12 +312,10 @@ class ExperienceMemory(Upkeep):
         *,
         max_tokens: int | None = None,
         format: Format = "text",
-        allowed_actions: Collection[str] | None = None,
     ) -> PromptBlock:
         """The prompt for `task` with `hits` as few-shot examples (retrieved here when not given).
 
-        Failed runs that came with a `Retrieval` are shown as tried and failed. Steps of actions not among
-        `allowed_actions` are left out. What was shown is noted in the audit log.
+        Failed runs that came with a `Retrieval` are shown as tried and failed. The audit log notes what was shown.
         """
         from ufo_experience.prompt.builder import build_prompt
 
@@ -330,7 +328,6 @@ class ExperienceMemory(Upkeep):
                 shown,
                 max_tokens=limit,
                 format=format,
-                allowed_actions=allowed_actions,
                 runs_of=self._runs_of,
                 lessons_of=self.parts.lessons_of,
                 beginning=self._beginning(found),
@@ -472,18 +469,15 @@ class ExperienceMemory(Upkeep):
             self.parts.lessons.credit({*filter(is_lesson, named)}, success)
         return done
 
-    def calibrate(
-        self, labels: str | Path | None = None, *, precision: float = 0.95, apply: bool = False
-    ) -> Calibration:
-        """Find the threshold for the embedder in use from labelled pairs, or (without) from the store itself.
+    def calibrate(self, labels: str | Path, *, precision: float = 0.95, apply: bool = False) -> Calibration:
+        """Find the threshold for the embedder in use from a file of labelled pairs.
 
         With `apply` it is kept in the index until another calibration replaces it; see `calibration.calibrate`.
         """
-        from ufo_experience.retrieve.calibration import calibrate, keep, read_pairs
+        from ufo_experience.retrieve.calibration import calibrate, keep
 
         self.index()
-        pairs = None if labels is None else read_pairs(Path(labels), self.parts.index)
-        found = calibrate(self.parts.retriever, pairs, precision=precision)
+        found = calibrate(self.parts.retriever, Path(labels), precision=precision)
         if apply:
             keep(self.parts.index, found)
             del self.parts.retriever
