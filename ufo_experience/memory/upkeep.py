@@ -195,9 +195,8 @@ class Upkeep:
             self.parts.lessons.forget({one.id for one in gone})
             self._forget(gone)
         if not gone and not meant.all:
-            near = ", ".join(selection.known_sources(self.store, meant.source)) if meant.source else ""
-            why = f"no record comes from {meant.source!r}" if meant.source else "no record fits"
-            raise NotFoundError(f"{why}; nearest: {near}" if near else why, file=self.store.location)
+            why = f"no record comes from {meant.source!r}; ufo-experience sources lists where they come from"
+            raise NotFoundError(why if meant.source else "no record fits", file=self.store.location)
         return ChangeReport(gone, dry_run=dry_run)
 
     def _forget(self, gone: Sequence[Experience]) -> None:
@@ -254,8 +253,7 @@ class Upkeep:
         if path.is_file() and report.failed and not (report.added or report.known or report.skipped):
             raise DataError(report.failed[0][1], file=report.failed[0][0])
         if approve:
-            same = {one.id for one in self.store.scan() if _same_file(one.provenance.source, path)}
-            known = tuple(sorted({*report.added, *report.known, *same}))
+            known = tuple(sorted({*report.added, *report.known}))
             report.approved = [one.id for one in (self.approve(*known) if known else ())]
         self.index_if_possible()
         return report
@@ -344,7 +342,3 @@ def _size(store: ExperienceStore) -> int | None:
     with storage_errors(root):
         files = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
         return sum(path.lstat().st_size for path in files)
-
-
-def _same_file(source: str, file: Path) -> bool:
-    return Path(source).name == file.name and Path(source).resolve() == file.resolve()

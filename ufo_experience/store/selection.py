@@ -247,9 +247,3 @@ class StoreStats:
     embedder: str | None = None
     indexed: int = 0
     threshold: float | None = None
-
-
-def known_sources(store: ExperienceStore, source: str) -> list[str]:
-    """The sources and sessions of a store that are spelled most like `source`, best first."""
-    known = {name for one in store.scan() for name in (one.provenance.source, one.provenance.session) if name}
-    return get_close_matches(source, sorted(known), cutoff=0.0)
