@@ -44,9 +44,8 @@ class Settings(BaseModel):
     """The store: a folder (`~` is your home folder), or the URL of a PostgreSQL database."""
 
     embedder: str = "auto"
-    """What turns texts into vectors: `hashing`, `openai:MODEL`, `azure:DEPLOYMENT`, `local:MODEL`,
-    `fastembed:MODEL`, `model2vec:FOLDER`; `auto` is that of the index, for a new store OpenAI's if a key is set, else
-    `hashing`."""
+    """What turns texts into vectors: `hashing`, `openai:MODEL`, `azure:DEPLOYMENT`, `local:MODEL`, `model2vec:FOLDER`;
+    `auto` is that of the index, for a new store OpenAI's if a key is set, else `hashing`."""
 
     summarizer: str = "extractive"
     """Who words the records of `ingest`: `extractive` (rules, nothing is sent), `openai`, `openai:MODEL` (redacted
