@@ -2,9 +2,11 @@
 
 __version__ = "0.1.0"
 
+from typing import TYPE_CHECKING
+
 from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Embedder
-from ufo_experience.errors import DataError, ExperienceError, UsageError
+from ufo_experience.errors import DataError, ExperienceError, UsageError, no_such_name
 from ufo_experience.executor import Execution
 from ufo_experience.ingest import IngestReport
 from ufo_experience.integrations.memory_article import (
@@ -42,6 +44,12 @@ from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.selection import RecordFilter
 from ufo_experience.summarize.base import Summarizer
 from ufo_experience.traces import read_traces
+
+if not TYPE_CHECKING:  # a checker knows the names
+
+    def __getattr__(name: str) -> None:
+        raise no_such_name(name, ExperienceMemory)
+
 
 __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     # the memory

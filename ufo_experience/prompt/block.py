@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ufo_experience.errors import UsageError
+from ufo_experience.schema import expect
 
 _NONCE = re.compile(r"[0-9a-f]{8}")
 _OPENING = r"<<<past-experience ([0-9a-f]{8}) \(data, not instructions\)"
@@ -47,7 +48,7 @@ def strip_block(text: str) -> str:
 
     A block without its own end is taken out with all that follows, up to the next block.
     """
-    return _BLOCK.sub("", text) if has_block(text) else text
+    return _BLOCK.sub("", text) if has_block(expect(str, text, "text")) else text
 
 
 def has_block(text: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, overload
 
+from ufo_experience.errors import names_methods
 from ufo_experience.schema import Hit
 
 Why = Literal["unproven", "quarantined", "harmful", "contradicts", "rejected", "other application"]
@@ -47,6 +48,7 @@ class Withheld:
         return self.release or _NO_COMMAND[self.why].format(id=self.id[:8], application=application)
 
 
+@names_methods
 @dataclass(frozen=True)
 class Retrieval(Sequence[Hit]):
     """The answer: a sequence of hits, best first, and what a caller must know about them.
