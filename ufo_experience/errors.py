@@ -26,7 +26,13 @@ _ELSEWHERE = {
     "run --dry-run": "guide steps plan",
     "remove": "delete rm forget",
     "purge": "delete erase forget clear wipe reset",
-    "review": "edit correct ui web page",
+    "review": "edit correct ui web page serve server",
+    "list": "ls records items all history",
+    "show": "get cat view details",
+    "stats": "info count size",
+    "quarantine": "reject disapprove unapprove",
+    "mcp": "serve server",
+    "import --restore": "restore",
     "stats (docs/settings.md says where settings stand)": "settings config configure",
     "--help": "help usage",
     "--version": "version",
@@ -38,6 +44,11 @@ _ELSEWHERE = {
     "task": "query question goal",
     "target": "control element name label",
     "text": "value typed",
+    "json": "format",
+    "trust": "status",
+    "success": "outcome result worked",
+    "browser": "url address page",
+    "include_failures": "failures failed",
 }
 _GIVEN_IN = {
     "settings": "a setting is given so: settings=Settings",
@@ -158,7 +169,7 @@ def nearest(name: str, known: Iterable[str], least: float = 0.75) -> str:
     names = [*known]
     ours = [one for one, others in _ELSEWHERE.items() if name in others.split() and one.split()[0] in names]
     alike = get_close_matches(name, names, n=1, cutoff=least)
-    longer = [one for one in names if one.startswith(name) or name in one.split("_")]
+    longer = [one for one in names if name in one.split("_") or (one.startswith(name) and len(one) < 4 * len(name))]
     return " or ".join(ours) or next(iter([*alike, *longer]), "")
 
 
