@@ -17,39 +17,8 @@ from typing import Any, TypeVar
 
 C = TypeVar("C", bound=type)
 _PACKAGE = __name__.partition(".")[0]
-# What is called otherwise elsewhere: our name of a command, an option, a method or an argument, and the other names.
-_ELSEWHERE = {
-    "ingest": "learn teach train read load",
-    "remember": "learn teach add save store",
-    "retrieve": "ask search find query lookup",
-    "retrieve --explain": "explain why",
-    "run --dry-run": "guide steps plan",
-    "remove": "delete rm forget",
-    "purge": "delete erase forget clear wipe reset",
-    "review": "edit correct ui web page serve server",
-    "list": "ls records items all history",
-    "show": "get cat view details",
-    "stats": "info count size",
-    "quarantine": "reject disapprove unapprove",
-    "mcp": "serve server",
-    "import --restore": "restore",
-    "stats (docs/settings.md says where settings stand)": "settings config configure",
-    "--help": "help usage",
-    "--version": "version",
-    "db": "store database",
-    "location": "db store path folder",
-    "search": "person name text words query",
-    "threshold": "min_score score cutoff",
-    "top_k": "limit count",
-    "task": "query question goal",
-    "target": "control element name label",
-    "text": "value typed",
-    "json": "format",
-    "trust": "status",
-    "success": "outcome result worked",
-    "browser": "url address page",
-    "include_failures": "failures failed",
-}
+_NAMES = Path(__file__).with_name("elsewhere.txt").read_text("utf-8")
+_ELSEWHERE = dict(re.findall(r"^([^#:]+): (.+)$", _NAMES, re.MULTILINE))  # our name of a thing → its names elsewhere
 _GIVEN_IN = {
     "settings": "a setting is given so: settings=Settings",
     "where": "a filter is given so: where=RecordFilter",
