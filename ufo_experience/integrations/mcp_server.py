@@ -339,9 +339,8 @@ def _in_our_words(name: str, error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ExperienceError):
-            return re.sub(
-                r"ufo-experience list( \(.*\))?", "the resource experience://list", str(cause)
-            )  # no shell here
+            of_shell = r"ufo-experience list( --removed)?( \(--search finds words\))?"
+            return re.sub(of_shell, "the resource experience://list", str(cause))
         if isinstance(cause, ValidationError):
             first = cause.errors(include_url=False)[0]
             field = ".".join(str(part) for part in first["loc"])
