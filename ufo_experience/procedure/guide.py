@@ -88,7 +88,7 @@ class Guide:
         """What to know of the way from here on, beside its steps."""
         left = self._steps[self.place :]
         waits = next((one for one in left if one.missing and not one.can_be_filled), None)
-        hidden = sum(not one.readable for one in left)
+        hidden = sum(one.hidden for one in left)
         told = {
             REWORDED: self.procedure.reworded,
             RESUMED: self._resumed,
@@ -127,7 +127,7 @@ class Guide:
         acts = [first]
         for place in range(self.place + (not self._leads_home(first)), len(self._steps)):
             step = self._steps[place]
-            is_open = (step.missing and not step.can_be_filled) or not step.readable
+            is_open = (step.missing and not step.can_be_filled) or step.hidden
             if len(acts) >= limit or is_open or (step.ask_first and self.uncovered):
                 break
             stays = all(kind_of(one.action) in STAYS for one in acts)
@@ -241,7 +241,7 @@ class Guide:
         elif step.missing and step.kind == "click" and not step.role.endswith("button"):
             meant = named_in_task(step, screen, self.procedure.request, self._known)
             if meant is not None:
-                self._steps[self.place] = replace(step.aimed_at(name=meant.name), missing=(), readable=True)
+                self._steps[self.place] = replace(step.aimed_at(name=meant.name), missing=(), shown=None)
                 self.uncovered = tuple(one for one in self.uncovered if bare(one) not in meant.bare)
 
     def _check(self, place: int, screen: Screen, application: str | None) -> Control | Stop | Literal[True] | None:

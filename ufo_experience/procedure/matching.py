@@ -38,7 +38,7 @@ def find(step: ProcedureStep, screen: Screen, known: Collection[str] = ()) -> Co
         return Stop("target_missing", "the step names no control")
     if step.around is not None and _is_elsewhere(step.around, screen):
         return Stop("unexpected_screen", f"hardly anything that stood beside {_said(step)} is in view")
-    found = _item(step, screen) if step.item_of and step.kind != "select" else _named(step, screen, known)
+    found = _item(step, screen) if step.takes_item else _named(step, screen, known)
     if isinstance(found, Stop):
         return found
     if not found.usable:
@@ -75,6 +75,7 @@ def _item(step: ProcedureStep, screen: Screen) -> Control | Stop:
     stages = (
         [one for one in items if step.name and one.bare == bare(step.name)],
         [one for one in items if one.bare == bare(value)],
+        [one for one in row if holds(one.name, value)],
         [one for one in row if abbreviates(value, one.name) or abbreviates(one.name, value)] or row,
         [one for one in items if abbreviates(value, one.name)],
         [one for one in items if step.name and holds(one.name, value)],
@@ -269,7 +270,7 @@ def where_seen(seen: LookedUp, steps: Sequence[ProcedureStep]) -> str:
     if not 0 < seen.place <= len(steps):
         return f"{kind}{beside}, before the first step"
     step = steps[seen.place - 1]
-    name = f' "{step.name}"' if step.target is not None and step.readable else ""
+    name = f' "{step.label}"' if step.label else ""
     return f"{kind}{beside}, after step {seen.place}{name}"
 
 

@@ -13,13 +13,14 @@ from ufo_experience.controls import bare
 from ufo_experience.procedure.pairing import beside_values, pair, stems_of
 from ufo_experience.procedure.runs import request_of
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.redact.typed import FIXED, SLOT_TYPE, slot_type
+from ufo_experience.redact.typed import FIXED, MARKS, SLOT_TYPE, slot_type
 from ufo_experience.request import Request, find_whole, holds
 from ufo_experience.retrieve.tasks import said_in
 from ufo_experience.retrieve.thesaurus import thesaurus
 from ufo_experience.schema import Experience, Trust
 
 _NUMBERS = re.compile(r"\d+")
+_SAYS = re.compile(r"\w")
 _BESIDE = ",.;:!?()\"'“”‘’"  # stands beside a value and is none of it
 
 
@@ -100,6 +101,10 @@ class Values:
                 return type(value)(now[parts.index(int(value))]), []
         return value, []
 
+    def makes_up(self, text: str) -> bool:
+        """True for a text with nothing but values in it: "8. Update asks for a password" for both of them."""
+        return not _SAYS.search(replaced(PLACEHOLDER.sub("", text), dict.fromkeys(self.all, "")))
+
     def in_row(self, text: str) -> tuple[str, ...]:
         """What stands now for the values of a row: a row begins with what it is of. Of the others those that may be a
         name: a date or an amount may be another one today."""
@@ -127,7 +132,15 @@ class Values:
             return kind[len(FIXED) :].strip()  # a person says so
         if (agreed := self._constants.get(self.run.digests.get(name, ""))) is not None:
             return agreed
-        return self._now(slot if slot in self.all else self._was(SLOT_TYPE.fullmatch(kind)))
+        told = SLOT_TYPE.fullmatch(kind)
+        now = self._now(slot if slot in self.all else self._was(told))
+        return f"{now}{self._mark_behind(now)}" if now and told and told["mark"] else now
+
+    def _mark_behind(self, value: str) -> str:
+        """The mark that ends a sentence of the new request behind a value; "" for none."""
+        text = self.new.text
+        end = find_whole(value.casefold(), text.casefold()) + len(value)
+        return text[end : end + 1] if text[end : end + 1] in MARKS else ""
 
     def _was(self, told: re.Match[str] | None) -> str:
         """What the old request says in the place of a placeholder; "" where that is not known."""

@@ -77,7 +77,7 @@ def parse_block(text: str, nonce: str | None = None) -> list[dict[str, Any]]:
 
     An example is a dict: task, application, outcome, worked, steps (or tried_and_failed, steps_of_unknown_outcome),
     ends_with, not_covered, … A step is a dict of its line (`step`) and its parts: number, action, control,
-    control_type, item_of, beside, parameters, confirm, open, optional.
+    control_type, item_of, beside, option_of, parameters, confirm, open, optional.
 
     Raises:
         DataError: what stands between two markers are no examples of ours (`E_BLOCK`).
@@ -204,6 +204,8 @@ def _read_step(line: str) -> dict[str, Any] | None:
             step["optional"] = mark.removesuffix(" runs")
         elif mark.startswith("in "):
             step["application"] = _unquoted(mark[3:])
+        elif mark.startswith("the option of "):
+            step["option_of"] = _unquoted(mark.removeprefix("the option of "))
         elif mark.startswith("beside "):
             step["beside"] = [_unquoted(one) for one in re.findall(_LISTED, mark[7:])]
     return {name: one for name, one in step.items() if one not in ("", [], False) or name == "control"}
