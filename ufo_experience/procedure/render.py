@@ -166,8 +166,8 @@ def quoted(text: str, limit: int = _LONGEST) -> str:
 
 
 def word(text: str) -> str:
-    """A word as it is, anything else in quotes."""
-    return text if len(text) <= _LONGEST and _PLAIN.fullmatch(text) else quoted(text)
+    """A word as it is, anything else in quotes and on one line."""
+    return text if len(text) <= _LONGEST and _PLAIN.fullmatch(text) else quoted(" ".join(text.split()))
 
 
 def prose(text: str) -> str:
