@@ -151,7 +151,7 @@ class Trial:
                 raise UsageError(f"{len(found)} controls on this screen are that; say which by its id, type or within")
             (control,) = found
             if control and action.get("option_of"):
-                (text,) = [one for one in control.options if holds(one, str(action["option_of"]))] or [text]
+                text = next((one for one in control.options if holds(one, str(action["option_of"]))), text)
             act = Act(_DO[action["do"]], target_of(control) if control else None, {"text": text} if text else {})
             self._driver.do(act)
         except ExperienceError as error:
@@ -181,12 +181,13 @@ def _meant(action: Mapping[str, Any], controls: Sequence[Control]) -> Sequence[C
     kind, within = str(action.get("type", "")), str(action.get("within", ""))
     able = [one for one in controls if one.usable and kind in ("", one.type) and within in one.within]
     if action.get("item"):
-        items = [one for one in able if is_item_of(str(action["item"]), one.name, one.within)]
+        own = [one for one in able if is_item_of(str(action["item"]), one.name)]
+        items = own or [one for one in able if is_item_of(str(action["item"]), "", one.within)]
         return [one for one in items if all(holds(one.within, str(said)) for said in action.get("beside", ()))][:1]
     if not (action.get("name") or kind):
         return [None] if action["do"] == "press" else []
     name = str(action.get("name", ""))
-    named = [one for one in able if one.bare == bare(name)]
+    named = [one for one in able if one.name == name] or [one for one in able if one.bare == bare(name)]
     if name.endswith("…") and not named:  # so it begins
         named = [one for one in able if one.name.casefold().startswith(name[:-1].strip().casefold())]
     named = [one for one in named if one.type not in _SHOWN] or named

@@ -63,6 +63,7 @@ LANDMARKS = frozenset("navigation menu menubar toolbar banner".split())
 REGIONS = LANDMARKS | set("header footer main form search region complementary contentinfo aside".split())
 
 ITEMS = frozenset(("hyperlink", "listitem", "treeitem", "dataitem"))  # of another name they are another thing
+_CHOICES = frozenset(("checkbox", "radiobutton"))
 _ITEM_LENGTH = 4  # characters of a name that another name may be said to hold
 
 
@@ -113,15 +114,18 @@ def fingerprint(name: str, role: str) -> str:
 def fingerprints(controls: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """One for each control of a screen, given as names and roles; "" for what the application did not put there.
 
-    What another control names is the user's, and so is that other one: the link "Film night" and "Delete Film night".
+    What another control names is the user's, and so is that other one: the link "Film night" and "Delete Film night",
+    a choice and the cell it stands in.
     """
     named = [(bare(name), role) for name, role in controls]
     items = {said for said, role in named if role in ITEMS and len(said) >= _ITEM_LENGTH}
     holding = {said: {item for item in items if item in said and item != said} for said, _ in named}
     content = {said for said, held in holding.items() if held}.union(*holding.values())
-    return tuple(
-        fingerprint(said, role) if said and role in _FIXED and said not in content else "" for said, role in named
+    cells = {said for said, role in named if role == "dataitem"}
+    own = (
+        said and role in _FIXED and said not in content | (cells if role in _CHOICES else set()) for said, role in named
     )
+    return tuple(fingerprint(*one) if is_own else "" for one, is_own in zip(named, own, strict=True))
 
 
 # ---- what was in view ----

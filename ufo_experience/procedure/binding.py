@@ -159,13 +159,13 @@ class Binding:
         old = step.name
         name, missing = self._values.fill(old)
         first = self._values.first_in(old)
-        whole = self._values.makes_up(old)
+        whole = bare(old) in self._values.all or PLACEHOLDER.fullmatch(old.strip())
         if first and (whole or (not missing and _is_labelled(name, first))):
             asks = step.ask_first and needs_consent(step.action, name, step.role)
-            return replace(step.aimed_at(name=name), ask_first=asks)
+            return replace(step.aimed_at(name=name), ask_first=asks, value_from="task")
         if first:  # all the values of its name, not the first alone, tell which item it is
             others = () if missing else self._values.in_row(old)[1:]
-            beside = tuple(dict.fromkeys((*step.beside, *others)))
+            beside = tuple(one for one in dict.fromkeys((*step.beside, *others)) if one != first)
             begins = _BEGINNING.match(name) if first.isdecimal() else None
             told = f"{begins[0]}…" if begins and holds(begins[0], first) else None
             return replace(step.aimed_at(name=first if missing else name), item_of=first, beside=beside, shown=told)

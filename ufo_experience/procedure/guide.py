@@ -252,7 +252,14 @@ class Guide:
         if step.target is None:
             return None
         found = self._find(place, screen)
-        return found if isinstance(found, Stop) else effect_is_there(step, found, self.procedure.request) or found
+        if isinstance(found, Stop):
+            return found
+        opens = step.role == "hyperlink" and place + 1 < len(
+            self._steps
+        )  # a link to the page itself may open something
+        if opens and not isinstance(self._find(place + 1, screen), Control):
+            return found
+        return effect_is_there(step, found, self.procedure.request) or found
 
     def _find(self, place: int, screen: Screen) -> Control | Stop:
         step = self._steps[place]
@@ -329,7 +336,8 @@ class Guide:
         """The place of the next step when only steps that lead there lie before it and it is in view already."""
         for place in range(self.place + 1, min(self.place + _LOOK_AHEAD, len(self._steps))):
             before, step = self._steps[place - 1 : place + 1]
-            if before.kind not in _LEADING or before.ask_first or before.item_of or step.missing or not step.target:
+            is_of_task = before.item_of or before.value_from == "task"
+            if before.kind not in _LEADING or before.ask_first or is_of_task or step.missing or not step.target:
                 return None
             if any(one.around and stood_beside(step, one.around) for one in self._steps[self.place : place]):
                 return None  # it was in view before a step that is missing, too

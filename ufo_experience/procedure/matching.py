@@ -75,6 +75,7 @@ def _item(step: ProcedureStep, screen: Screen) -> Control | Stop:
     stages = (
         [one for one in items if step.name and one.bare == bare(step.name)],
         [one for one in items if one.bare == bare(value)],
+        [one for one in row if step.shown and one.name.startswith(step.shown.rstrip("…"))],
         [one for one in row if holds(one.name, value)],
         [one for one in row if abbreviates(value, one.name) or abbreviates(one.name, value)] or row,
         [one for one in items if abbreviates(value, one.name)],

@@ -182,7 +182,8 @@ def _shown(step: ProcedureStep, request: Request, *, approved: bool) -> Procedur
     telling = stems_of(telling_words(step.name, request.text))
     # a plain "Save" names nothing itself
     named = said or CARRIES_OUT.fullmatch(step.name) or not telling.isdisjoint(stems_of(request.text))
-    shown = step.shown if approved or said or step.shown or step.takes_item else told_of(step.name, step.role, request.text)
+    is_told = approved or said or step.takes_item
+    shown = step.shown if is_told else told_of(step.name, step.role, request.text)
     return replace(step, shown=shown, asked_for=not step.ask_first or bool(named))
 
 

@@ -69,11 +69,11 @@ class LookedUp:
 class ProcedureStep:
     """One step, bound to the task at hand.
 
-    `value_from` says where what is typed or chosen comes from: the task, a constant of the procedure, or nobody knows
-    ("open"). `item_of` is the value of the task by which an item of a list, a row or a link is found. `missing` names
-    what is open; a step with any is not carried out by itself. `optional` are the runs that did it and all runs.
-    `asked_for` is False for a step that is asked for first and of which the request names nothing.
-    `shown` is as much of its name as may be told, None for all of it; `after` is the field filled right before, for one of
+    `value_from` says where what is typed or chosen, or the item, comes from: the task, a constant of the procedure, or
+    nobody knows ("open"). `item_of` is the value of the task by which an item of a list, a row or a link is found.
+    `missing` names what is open; a step with any is not carried out by itself. `optional` are the runs that did it and
+    all runs. `asked_for` is False for a step that is asked for first and of which the request names nothing.
+    `shown` is as much of its name as may be told, None for all; `after` is the field filled right before, for one of
     several equal controls; `row_of` the value whose row the control stands in, `beside` what else that row holds.
     """
 

@@ -14,13 +14,12 @@ from ufo_experience.procedure.pairing import beside_values, pair, stems_of
 from ufo_experience.procedure.runs import request_of
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.typed import FIXED, MARKS, SLOT_TYPE, slot_type
-from ufo_experience.request import Request, find_whole, holds
+from ufo_experience.request import Request, find_whole, holds, words_between
 from ufo_experience.retrieve.tasks import said_in
 from ufo_experience.retrieve.thesaurus import thesaurus
 from ufo_experience.schema import Experience, Trust
 
 _NUMBERS = re.compile(r"\d+")
-_SAYS = re.compile(r"\w")
 _BESIDE = ",.;:!?()\"'“”‘’"  # stands beside a value and is none of it
 
 
@@ -101,10 +100,6 @@ class Values:
                 return type(value)(now[parts.index(int(value))]), []
         return value, []
 
-    def makes_up(self, text: str) -> bool:
-        """True for a text with nothing but values in it: "8. Update asks for a password" for both of them."""
-        return not _SAYS.search(replaced(PLACEHOLDER.sub("", text), dict.fromkeys(self.all, "")))
-
     def in_row(self, text: str) -> tuple[str, ...]:
         """What stands now for the values of a row: a row begins with what it is of. Of the others those that may be a
         name: a date or an amount may be another one today."""
@@ -147,8 +142,8 @@ class Values:
         if told and told["slot"]:
             return "".join(self._parsed[int(told["slot"]) - 1 : int(told["slot"])])
         if told and told["first"]:
-            words = self.old.text.split()[int(told["first"]) - 1 : int(told["last"] or told["first"])]
-            return " ".join(words).strip(_BESIDE)
+            words = words_between(self.old.text, int(told["first"]), int(told["last"] or told["first"]))
+            return words.strip(_BESIDE)
         return ""
 
     def _now(self, said: str) -> str | None:

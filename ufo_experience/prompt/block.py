@@ -12,6 +12,7 @@ import json
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from ufo_experience.errors import DataError, UsageError
@@ -47,6 +48,7 @@ _STEP = re.compile(
     rf"(?: in the row of (?P<row_of>{_Q}|{WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
     rf"(?P<more>(?: {_ARGUMENT})*)"
 )
+_MARKS = {"application": "in ", "option_of": "the option of "}
 _LISTED = rf"{_Q}|[^,\s][^,]*"
 _ENDS = re.compile(r"(?:Ends with: (.*?)   )?Not covered: (.*)")
 _LINES = {"What was done": "advice", "Reason": "reason", "On one screen": "on_one_screen", "Parts": "differs"}
@@ -199,13 +201,11 @@ def _read_step(line: str) -> dict[str, Any] | None:
     step |= {"action": does or parts["action"], "control": parts.get("control", ""), "parameters": parameters}
     step["open"] = [one for mark in marks if mark.startswith(YOURS) for one in mark[len(YOURS) :].split(", ")]
     step["confirm"] = "ask first" in marks
+    for (name, begins), mark in product(_MARKS.items(), marks):
+        step |= {name: _unquoted(mark.removeprefix(begins))} if mark.startswith(begins) else {}
     for mark in marks:
         if mark.endswith(" runs"):
             step["optional"] = mark.removesuffix(" runs")
-        elif mark.startswith("in "):
-            step["application"] = _unquoted(mark[3:])
-        elif mark.startswith("the option of "):
-            step["option_of"] = _unquoted(mark.removeprefix("the option of "))
         elif mark.startswith("beside "):
             step["beside"] = [_unquoted(one) for one in re.findall(_LISTED, mark[7:])]
     return {name: one for name, one in step.items() if one not in ("", [], False) or name == "control"}

@@ -14,7 +14,7 @@ from ufo_experience import actions
 from ufo_experience.actions import FIELD_VALUES, does, is_press, plain, takes_text, typed_leaf
 from ufo_experience.redact.secrets import data
 from ufo_experience.redact.text import PLACEHOLDER
-from ufo_experience.request import Request, find_whole, on_forgetting
+from ufo_experience.request import Request, count_words, find_whole, on_forgetting
 from ufo_experience.schema import Step
 
 SECRET, TYPED, OTHER = "secret", "typed", "other"
@@ -55,7 +55,8 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # from task slot 2 (the recipient)".
 SLOT_TYPE = re.compile(
     r"(?P<type>[\w ]+?)"
-    r"(?: from (?P<where>task|request)(?: slot (?P<slot>\d+)| words? (?P<first>\d+)(?: to (?P<last>\d+))?(?P<mark> and their mark)?)?)?"
+    r"(?: from (?P<where>task|request)(?: slot (?P<slot>\d+)"
+    r"| words? (?P<first>\d+)(?: to (?P<last>\d+))?(?P<mark> and their mark)?)?)?"
     r"(?: \((?P<meaning>[^()]*)\))?"
 )
 MARKS = ".!?…。！？"  # at the end of a sentence
@@ -264,7 +265,7 @@ def describe(value: str, asked: Sequence[str]) -> str:
     if value in values:
         return f"{kind} from task slot {values.index(value) + 1}"
     if (at := find_whole(value, asked[0])) >= 0:
-        first, words = len(asked[0][: at + 1].split()), len(value.split())  # "(Hugo" is one word
-        mark = " and their mark" if value[-1] in MARKS else ""
-        return f"{kind} from task " + (f"word {first}" if words == 1 else f"words {first} to {first + words - 1}") + mark
+        first, words = count_words(asked[0][: at + 1]), count_words(value)  # "(Hugo" is one word
+        said = f"word {first}" if words == 1 else f"words {first} to {first + words - 1}"
+        return f"{kind} from task {said}{' and their mark' if value[-1] in MARKS else ''}"
     return f"{kind} from request" if find_whole(value, asked[-1]) >= 0 else kind

@@ -13,13 +13,25 @@ from functools import lru_cache
 from ufo_experience.controls import LABEL, is_fixed, is_part_of_page, role_of
 from ufo_experience.ids import content_id
 from ufo_experience.redact.typed import SLOT_TYPE
-from ufo_experience.request import Request, Value, application_key, find_whole, holds, on_forgetting, stem
+from ufo_experience.request import (
+    UNSPACED,
+    Request,
+    Value,
+    application_key,
+    count_words,
+    find_whole,
+    holds,
+    on_forgetting,
+    stem,
+    words_between,
+)
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
 from ufo_experience.schema import Experience, Step
 
 SAME_TASK = 0.99  # how probable it is that a record of the same task helps
-_WORD = re.compile(r"<\w+>|[^\W_]+(?:['’.-][^\W_]+)*")
+_WORD = re.compile(rf"<\w+>|[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’.-][^\W_{UNSPACED}]+)*")
+_ENDS = ".,;!?。，；！？“”\"'"
 _BRACKET = re.compile(r"[()\[\]{}]")
 _NAMES = re.compile(r"<name>(?: <name>)+")
 _MOST_WORDS = 3  # of a value in lower case
@@ -110,7 +122,7 @@ def is_same_but_for_values(asked: Request, stored: Request, run: Experience) -> 
 
 def _may_be_text(words: Sequence[str], like: str) -> bool:
     """True for words that may stand in the place of a text: where that is one word, such as say something."""
-    short = len(words) <= max(_LONGEST, 2 * len(like.split()))
+    short = len(words) <= max(_LONGEST, 2 * count_words(like))
     return short and (_GOES_ON if " " in like else SKIPPED | _GOES_ON).isdisjoint(words)
 
 
@@ -125,11 +137,12 @@ def _values_said(run: Experience) -> frozenset[str]:
     values = (value for step in run.action.steps for value in step.parameters.values())
     said = {value.casefold() for value in values if isinstance(value, str)}
     asked = run.state.request or run.state.task
-    request = asked.casefold().split()
     for kind in run.slots.values():
         told = SLOT_TYPE.fullmatch(kind)
         if told is not None and told["first"]:
-            said.add(" ".join(request[int(told["first"]) - 1 : int(told["last"] or told["first"])]).strip(".,;!?"))
+            said.add(
+                words_between(asked.casefold(), int(told["first"]), int(told["last"] or told["first"])).strip(_ENDS)
+            )
     texts = [text for step in run.action.steps for text in _of_the_user(step)]
     links = (step.target_control.name for step in run.action.steps if _is_link(step))
     said.update(link.casefold() for link in links if _holds_value_of(asked, link))

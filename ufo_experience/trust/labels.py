@@ -78,13 +78,13 @@ def is_label(text: str, role: str = "") -> bool:
 
 def told_of(text: str, role: str = "", task: str = "") -> str:
     """A text of a control as far as it may be told: whole, or its first words with "…"; "" where they say too little.
-    A word that the `task` says is an ordinary one.
+    A strange word that the `task` says is an ordinary one.
 
     >>> told_of("Assign this ticket to ada@site.test"), told_of("ada@site.test")
     ('Assign this ticket to…', '')
     """
     words = text.split()
-    plain = ["it" if holds(task, word) else word for word in words]
+    plain = ["it" if ("_" in word or strange_in(word)) and holds(task, word) else word for word in words]
     if is_label(" ".join(plain), role):
         return text
     sizes = range(min(len(words) - 1, MOST_WORDS), _LEAST_WORDS - 1, -1)
