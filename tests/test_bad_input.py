@@ -229,20 +229,6 @@ def test_the_same_session_twice_is_one_record(tmp_path):
     assert (again.added, len(again.skipped)) == ([], 1)
 
 
-def test_other_content_under_a_known_session_is_quarantined_and_reported(tmp_path):
-    """A log that was rewritten after it was learned from replaces nothing and is not trusted."""
-    shutil.copytree(SAMPLES / "settings_bluetooth", tmp_path / "log")
-    memory = open_memory(tmp_path / "db")
-    first = memory.ingest(tmp_path / "log").added
-    log = tmp_path / "log" / "response.log"
-    log.write_bytes(log.read_bytes().replace(b'"left"', b'"right"'))
-    report = memory.ingest(tmp_path / "log")
-    assert report.added
-    assert [identifier for identifier, _ in report.conflicts] == report.added
-    assert {memory.store.get(one).trust for one in report.added} == {Trust.QUARANTINED}
-    assert {memory.store.get(one).trust for one in first} == {Trust.VERIFIED}
-
-
 def test_a_session_still_being_written_is_left_for_later(tmp_path):
     """No end, and changed a moment ago; `force` reads it as incomplete, and so does time."""
     log = tmp_path / "log"

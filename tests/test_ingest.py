@@ -186,17 +186,6 @@ def test_a_setting_that_forbids_a_model_holds(tmp_path, stub, monkeypatch):
     assert [request for request in stub.requests if "chat" in request.path] == []
 
 
-def test_a_log_that_was_changed_after_it_was_learned_from_is_quarantined(tmp_path):
-    """The same source and session with other content: the trusted version stands, the new one waits."""
-    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing:64")
-    first = memory.ingest(run_file(tmp_path, session="s-1"), force=True)
-    memory.store.set_status(first.added[0], trust=Trust.VERIFIED)
-    step = {"action": "click", "control": "Delete", "observation": "The page is open."}
-    second = memory.ingest(run_file(tmp_path, session="s-1", steps=[step]), force=True)
-    assert [id for id, _ in second.conflicts] == second.added
-    assert memory.store.get(second.added[0]).trust is Trust.QUARANTINED
-
-
 @pytest.mark.parametrize("stated", [{"success": True}, {"success": None}])
 @pytest.mark.parametrize("again", [False, True])
 def test_the_owner_judges_what_a_log_says_of_itself(tmp_path, stated, again):

@@ -456,15 +456,6 @@ def test_a_word_that_no_record_holds_is_answered_with_one_that_is_spelled_like_i
     assert 'did you mean <a href="/experiences?q=document">' in page
 
 
-@pytest.mark.parametrize("line", ["format:ufo", "format:ufo-v2"])
-def test_a_format_is_all_of_its_versions(memory, line):
-    """As on the command line."""
-    one = memory.list()[0]
-    old = one.model_copy(update={"id": "f" * 32, "provenance": one.provenance.model_copy(update={"format": "ufo-v2"})})
-    memory.store.add([old])
-    assert len(shown_of(client_of(memory), line)) == 1
-
-
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -473,8 +464,7 @@ def test_a_format_is_all_of_its_versions(memory, line):
         ("since:abc", "since:abc is no filter; there is since:7"),
         ("app:", "app: is no filter"),
         ("app:Wrod", "no record is of application 'Wrod'; did you mean Word?"),
-        ("format:none", "no record is of format 'none'; there are"),
-        ("foo:bar", "<h2>foo: is no field. Fields: is, trust, sort, since, app, format</h2>"),
+        ("foo:bar", "<h2>foo: is no field. Fields: is, trust, sort, since, app</h2>"),
     ],
 )
 def test_a_filter_that_is_none_is_answered_with_those_there_are(memory, line, told):

@@ -129,7 +129,6 @@ OTHERS = {
     "allow_network_store": True,
     "allow_http_service": True,
     "max_cost": 0.5,
-    "max_cost_per_day": 0.5,
     "keep_observations": "none",
     "audit": False,
 }

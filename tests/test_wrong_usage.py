@@ -228,7 +228,7 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
     (cli.folder / "rows.csv").write_text("task,action\n", encoding="utf-8")
     cli("remember", "Open the gate", "--steps", json.dumps(RUN["steps"]), "--db", "unjudged_db")
     cli("approve", "6935f48a")
-    for format, name in (("json", "own.json"), ("yaml", "own.yaml"), ("skills", "own_skills")):
+    for format, name in (("json", "own.json"), ("skills", "own_skills")):
         cli("export", "--format", format, "-o", name)
     (skill,) = (cli.folder / "own_skills").glob("*/experience.json")
     (cli.folder / "own_record.json").write_bytes(skill.read_bytes())
@@ -322,7 +322,7 @@ TYPED = [
     ("report 6935f48a", "--success or --failure"),
     ("approve", "give ids"),
     ("import nowhere.yaml", "no such file"),
-    ("export --format csv", "'json', 'yaml', 'ufo', 'skills'"),
+    ("export --format csv", "'json', 'ufo', 'skills'"),
     ("import nowhere.json --db fresh_db", "no such file"),
     ("list --risk high", "there are: address, asks first"),
     ("retrieve Bluetooth -k two", "must be a whole number"),
@@ -341,7 +341,6 @@ TYPED = [
     ("retrieve 'Open the gate' --db unjudged_db", "--success --db unjudged_db"),
     ("prompt 'Open the gate' --db unjudged_db", "--success --db unjudged_db"),
     ("ingest own.json --db own_db", "ufo-experience import FILE --db own_db"),
-    ("ingest own.yaml --db own_db", "ufo-experience import FILE --db own_db"),
     ("ingest own_record.json --db own_db", "ufo-experience import FILE --db own_db"),
     ("ingest maybe.json --db own_db", "success is true or false, not 'maybe'"),
     ("ingest maybe.json --db own_db", "evaluated_by is evaluator, user, agent or none, not 'me'"),
@@ -544,10 +543,10 @@ def test_a_failed_run_is_not_approved_in_silence(cli):
 
 @pytest.mark.parametrize("text", ["off", "no", "false", "'off'"])
 def test_a_judge_that_is_off_is_off_however_yaml_reads_it(tmp_path, text):
-    """A bare `off` is the truth value False there."""
+    """For some readers a bare `off` is the truth value False."""
     (tmp_path / "own.yaml").write_text(f"judge: {text}\n", encoding="utf-8")
     read = load_settings(file=tmp_path / "own.yaml", environment={})
-    assert read.judge in ("off", text)
+    assert read.judge == "off"
 
 
 @pytest.mark.parametrize(
@@ -608,12 +607,12 @@ def test_the_folder_of_a_store_is_imported_with_what_it_holds(cli):
     assert [(one["id"], one["trust"]) for one in restored] == stored
 
 
-@pytest.mark.parametrize("part", ["records", "records/outlook", "a record"])
-def test_records_of_a_store_are_imported_from_a_part_of_its_folder(cli, tmp_path, part):
+@pytest.mark.parametrize("part", ["all", "a record"])
+def test_records_of_a_store_are_imported(cli, tmp_path, part):
     """As records: read as logs they would be torn. Into an empty store, quarantined."""
     records = cli.folder / "experience_db" / "records"
-    file = next(records.rglob("*.json")) if part == "a record" else records.parent / part
-    count = 1 if part == "a record" else len(list(file.rglob("*.json")))
+    file = next(records.rglob("*.json")) if part == "a record" else records.parent
+    count = 1 if part == "a record" else len(list(records.rglob("*.json")))
     done = cli.json("import", file, "--db", tmp_path / "db")
     assert (len(done["added"]), done["skipped"], done["failed"]) == (count, [], [])
     listed = cli.json("list", "--db", tmp_path / "db")["experiences"]

@@ -96,7 +96,7 @@ class ServiceError(ExperienceError):
 
 
 class BudgetError(ServiceError):
-    """A cost cap would be passed, or cannot be watched (`E_NO_PRICE`, `E_NO_BOOKS`); nothing was sent."""
+    """A cost cap would be passed, or cannot be watched (`E_NO_PRICE`); nothing was sent."""
 
     default_code = "E_BUDGET"
 

@@ -40,7 +40,6 @@ ALREADY_STORED = "already stored as "
 NOT_KEPT = "fields not kept: "
 
 Source = str | Path | Mapping[str, Any] | IO[Any]
-EarlierVersions = Callable[[Experience], Iterable[Experience]]
 
 
 @dataclass
@@ -84,7 +83,7 @@ def ingest(
     sources: Sequence[Source | Sequence[str | Path]], store: ExperienceStore, summarizer: Summarizer, *,
     format: str = "auto", include_failures: bool = False, trust: Trust | None = None, force: bool = False,
     index: ExperienceIndex | None = None, keep_observations: KeepObservations = "short",
-    earlier_versions: EarlierVersions | None = None, progress: Callable[[str, int, int], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
     **gaps: Unpack[LogGaps],
 ) -> IngestReport:  # fmt: skip
     """Turn logs into stored records. What was read is stored as it is read; all of it is durable when this returns.
@@ -95,8 +94,6 @@ def ingest(
         force: also read a log without an end that was written to a moment ago, which is else left for later.
         index: knows what earlier runs of a task typed; a value that a second run typed, too, is kept in clear.
         keep_observations: how much is kept of what was seen in a step (see `redact.redact_record`).
-        earlier_versions: finds stored records of the same source, session and request. A trusted one with other
-            content means that a log was changed after it was learned from; its new version is quarantined.
         progress: is told what is done, how many runs became records so far, and 0: nobody knows of how many.
         gaps: `task`, `application`, `success`: what a person says of logs that do not say it; what they say stands.
 
@@ -127,7 +124,7 @@ def ingest(
                 made = constants.kept(made, run.trajectory.typed)
                 if trust is None and rests_on_log(made):
                     report.on_log_word.append(made.id)
-                storing.take(_trusted(made, trust, earlier_versions, report))
+                storing.take(made.model_copy(update={"trust": trust}) if trust else made)
                 _tell(made, run, report)
                 if progress:
                     progress("learned", len(report.added) + len(storing.waiting), 0)
@@ -256,27 +253,6 @@ def _made(run: _ReadRun, summarizer: Summarizer, keep: KeepObservations, report:
         return None
 
 
-def _trusted(
-    made: Experience, trust: Trust | None, earlier_versions: EarlierVersions | None, report: IngestReport
-) -> Experience:
-    """The record with the trust that was asked for; in quarantine where a trusted one says something else."""
-    level = trust or made.trust
-    for older in earlier_versions(made) if earlier_versions else ():
-        other_content = made.provenance.content_hash != older.provenance.content_hash
-        if run_of(made) != run_of(older) or not other_content or older.trust.rank < Trust.VERIFIED.rank:
-            continue
-        level = Trust.QUARANTINED
-        report.conflicts.append((made.id, f"its session is known with other content, as {older.id}"))
-        break
-    return made if level is made.trust else made.model_copy(update={"trust": level})
-
-
-def run_of(experience: Experience) -> tuple[str, str, str]:
-    """Source, session (without the digest of its content) and request: what versions of one run have in common."""
-    one = experience.provenance
-    return one.source, one.session.rpartition("-")[0] or one.session, experience.state.request
-
-
 def unfollowable(made: Experience) -> str | None:
     """Why a run that was handed in is never shown, and which fields of its steps were not kept; None where it may."""
     if not (lack := missing(made)):
@@ -360,5 +336,4 @@ class _Storing:
             return
         report.added += done.added
         report.skipped += [(id, "was removed from this store before") for id in done.skipped]
-        report.conflicts = [one for one in report.conflicts if one[0] not in done.skipped]
         report.incomplete = [one for one in report.incomplete if one[0] not in done.skipped]

@@ -276,11 +276,10 @@ class Service:
         dimensions: int | None = None,
         timeout: float = BATCH,
         job: bool = False,
-        stop: threading.Event | None = None,
     ) -> list[Any]:
         """The rows of one reply as they came: `{"index": 0, "embedding": …}`, base64 or numbers, in any order.
 
-        A job ends early when `stop` is set. Raises what `chat` raises.
+        Raises what `chat` raises.
         """
         options: dict[str, Any] = {"dimensions": dimensions} if dimensions else {}
         with self.ledger.reserve(model, sum(map(estimate_tokens, texts))) as pay:
@@ -295,7 +294,7 @@ class Service:
                     raise ServiceError("the embeddings reply holds no list of vectors", code="E_BAD_REPLY")
                 return list(reply["data"])
 
-            return self._call(send, timeout, f"embedding {len(texts)} text(s) with {model}", job, stop)
+            return self._call(send, timeout, f"embedding {len(texts)} text(s) with {model}", job)
 
     def close(self) -> None:
         """Close the connections; the next request opens others."""
@@ -304,9 +303,7 @@ class Service:
         if client is not None:
             client.close()
 
-    def _call(
-        self, send: Callable[[OpenAI], T], timeout: float, what: str, job: bool, stop: threading.Event | None = None
-    ) -> T:
+    def _call(self, send: Callable[[OpenAI], T], timeout: float, what: str, job: bool) -> T:
         """Send, again after faults that pass; a job inside `waiting` goes on until the service is back."""
         import tenacity
 
@@ -314,13 +311,12 @@ class Service:
         end = time.monotonic() + timeout
         passing = _OUTAGES if waiting else _PASSING
         enough = tenacity.stop_after_attempt(ATTEMPTS) | tenacity.stop_before_delay(timeout + (PAUSES if job else 0))
-        until = tenacity.stop_after_delay(self._patience) if waiting else enough
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda error: getattr(error, "code", "") in passing),
-            stop=tenacity.stop_when_event_set(stop) | until if stop else until,
+            stop=tenacity.stop_after_delay(self._patience) if waiting else enough,
             wait=_pause,
             before_sleep=lambda now: _log.info("%s: waiting after %s", what, now.outcome and now.outcome.exception()),
-            sleep=tenacity.sleep_using_event(stop) if stop else self._sleep,
+            sleep=self._sleep,
             reraise=True,
         )
         guarded: Callable[..., Any] = self.breaker.attempt

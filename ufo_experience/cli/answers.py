@@ -63,11 +63,9 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -
 def import_text(done: ImportReport, memory: ExperienceMemory) -> str:
     there = memory.store.scan(sorted({*done.added, *done.known}))
     waiting = sum(one.trust is Trust.QUARANTINED for one in there)
-    names = ", ".join(path.name for path in done.unopened)
     said = {
         f"{len(done.approved)} approved": done.approved,
         f"{waiting} are quarantined until you approve them (--approve here does): ufo-experience approve ID": waiting,
-        f"not opened: {names} (a pickle can run code; the vectors are made again from the texts)": names,
     }
     return counts(done, said)
 

@@ -44,7 +44,7 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class EmbedsPieces(Protocol):
-    """An embedder that asks a service: in pieces of one request, several at once, at a price."""
+    """An embedder that asks a service: in pieces of one request, at a price."""
 
     def pieces(self, texts: Sequence[str], kind: Kind = "document") -> Iterator[tuple[slice, Vectors]]:
         """Embed `texts`, giving each piece as soon as it is there; at the first fault `ServiceError`."""

@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.embed.base import Kind, Spending, Vectors
-from ufo_experience.errors import DataError, UsageError
+from ufo_experience.errors import UsageError
 from ufo_experience.request import Request, stem
 from ufo_experience.schema import MAX_TEXT
 
 DIM = 256  # a vector takes 512 bytes in the index, and as much in FAISS's file
 MIN_DIM, MAX_DIM = 16, 65_536
 
-_SPEC = re.compile(r"(\d{1,6})?(?:v(\d{1,6}))?")
 _WORD = re.compile(r"[^\W_]+")
 _PAIR_WEIGHT, _HEAD_WEIGHT, _VALUE_WEIGHT = 0.5, 1.5, 0.15  # of a pair of words, the first word, a hidden value
 _LETTERS = (3, 4)  # lengths of the letter runs
@@ -75,7 +74,7 @@ class HashingEmbedder:
 
     @property
     def name(self) -> str:
-        """`hashing`, or `hashing:<dimensions>`; `v2` goes behind it when `features` gives anything else."""
+        """`hashing`, or `hashing:<dimensions>`."""
         return "hashing" if self.dim == DIM else f"hashing:{self.dim}"
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
@@ -97,13 +96,7 @@ class HashingEmbedder:
 
 
 def from_spec(rest: str) -> HashingEmbedder:
-    """Build from nothing, or from `<dimensions>`, as `name` writes them. Raises `DataError` for another version."""
-    parts = _SPEC.fullmatch(rest)
-    if parts is None:
+    """Build from nothing, or from `<dimensions>`, as `name` writes them."""
+    if not re.fullmatch(r"\d{0,6}", rest):
         raise UsageError(f"hashing takes a number of dimensions, such as hashing:2048, not {rest!r}")
-    if parts[2]:
-        raise DataError(
-            f"hashing:{rest} is of another version of this package; run: ufo-experience index --rebuild",
-            code="E_INDEX_MISMATCH",
-        )
-    return HashingEmbedder(int(parts[1]) if parts[1] else DIM)
+    return HashingEmbedder(int(rest or DIM))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -31,7 +30,6 @@ from ufo_experience.store.folder import FolderStore
 WINDOW = 256  # records that become rows, and texts that are embedded, at a time
 ENOUGH = 2 * base.SAME_SESSION  # rows that share the rarest words: more common ones are not looked up then
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
-_LOOKS, _BETWEEN_LOOKS = 10, 0.02  # of a check at rows that a writer may be adding; seconds
 _AMONG = "IN (SELECT value FROM json_each(?))"
 
 
@@ -233,17 +231,11 @@ class SqliteIndex:
 
     def _faults(self) -> list[str]:
         """What does not fit together in a file that SQLite can read."""
-        problems = []
-        astray = "SELECT count(*) FROM record LEFT JOIN row USING (number) WHERE live != (row.number IS NOT NULL)"
-        lost = 0
-        for _ in range(_LOOKS):  # a writer is soon done with its own
-            self._refresh()
-            ((lost,),) = self._catalog.read(astray)
-            if not lost:
-                break
-            time.sleep(_BETWEEN_LOOKS)
-        if lost:
-            problems.append(f"{lost} rows are not those of the records")
+        self._refresh()
+        astray = """SELECT count(*) FROM record LEFT JOIN row USING (number) WHERE live != (row.number IS NOT NULL)
+            AND record.change <= (SELECT value FROM meta WHERE name = 'row change')"""
+        lost = self._catalog.read(astray)[0][0]
+        problems = [f"{lost} rows are not those of the records"] if lost else []
         try:
             for table in tables.TABLES:
                 self._catalog.read(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")

@@ -17,7 +17,6 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
@@ -175,7 +174,6 @@ class ExperienceMemory(Upkeep):
                 force=force,
                 index=self.parts.index,
                 keep_observations=self.settings.keep_observations,
-                earlier_versions=partial(self._runs_of, every=True),  # an earlier reading of the same log among them
                 progress=progress,
                 task=task,
                 application=application,

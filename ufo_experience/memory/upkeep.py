@@ -51,13 +51,13 @@ class Upkeep:
         self.parts: Parts = parts
         self._failure: ServiceError | None = None
 
-    def _runs_of(self, run: Experience, *, every: bool = False) -> Records:
+    def _runs_of(self, run: Experience) -> Records:
         """The newest other runs of the same task that may be shown, or that failed: the evidence of its procedure."""
         own = self.parts.index.rows([run.id])
         key = own[0].task_key if own else row_of(run).task_key
         rows = sorted(self.parts.index.rows(task_key=key), key=lambda row: row.created_at)[-MOST_RUNS:]
         runs = self.store.scan([row.id for row in rows])
-        return [one for one in runs if every or self.parts.policy.admits(one) or one.is_negative]
+        return [one for one in runs if self.parts.policy.admits(one) or one.is_negative]
 
     # ---- index ----
 
@@ -103,12 +103,9 @@ class Upkeep:
         command = f"ufo-experience index --db {quoted(self.store.location)}"
         return f"stored and found by words, but not embedded: {self._failure}; when that is mended: {command}"
 
-    def verify(self, *, repair: bool = False) -> StoreReport:
-        """Read every byte of records, events and index; `repair` sets aside what cannot be used (into `corrupt/`)."""
-        found, wrong = self.store.verify(repair=repair), self.parts.index.check()
-        if wrong and repair:
-            self.index(rebuild=True)
-            wrong = self.parts.index.check()
+    def verify(self) -> StoreReport:
+        """Read every byte of records, events and index, and say what is wrong."""
+        found, wrong = self.store.verify(), self.parts.index.check()
         found.corrupt += [Problem(file="index", code="E_CORRUPT", message=one) for one in wrong]
         found.index = "damaged" if wrong else "ok"
         return found
@@ -192,13 +189,13 @@ class Upkeep:
             raise UsageError("give a source or a filter, not both (a filter has a source, too)")
         if isinstance(source, (RecordFilter, Mapping)):
             source, where = None, source
-        known = [*self.store.ids(), *self.store.removed()]
+        known = [*self.store.ids(), *self.store.ids(removed=True)]
         named_by_id = len(str(source)) >= DIGITS_SHOWN and any(one.startswith(str(source)) for one in known)
         by_source = RecordFilter(ids=(str(source),)) if named_by_id else RecordFilter(source=str(source))
         meant = by_source if source is not None else _meant((), where)
         selection.expect_some(meant)
         named = resolve(self.store, meant.ids, removed=None) if meant.ids else None
-        there = [*self.store.scan(named), *self.store.scan_removed(named)]
+        there = [*self.store.scan(named), *self.store.scan(named, removed=True)]
         gone = [one for one in there if meant.admits(one)]
         if not dry_run:
             self.store.purge([one.id for one in gone])
@@ -234,8 +231,8 @@ class Upkeep:
         return learn(admitted, self.parts.lessons, self.parts.service(), model)
 
     def export(self, format: str = "json", output: str | Path | None = None) -> ExportReport:
-        """Write all records to one file, or into the report's `text`: `json` and `yaml` (ours, both can be imported),
-        `ufo` (its `experience.yaml`, of successes that are not quarantined).
+        """Write all records to one file, or into the report's `text`: `json`, which can be imported, or `ufo`, its
+        `experience.yaml`, of successes that are not quarantined.
 
         Raises `UsageError`: no such format; `StorageError`: an older file of that name is as it was.
         """
@@ -248,7 +245,7 @@ class Upkeep:
 
     def import_(self, file: str | Path, *, approve: bool = False, restore: bool = False) -> ImportReport:
         """Take in an export of this package, the folder of another store, skills, UFO's `experience.yaml` or the folder
-        it lies in, or logs; quarantined until approved. The files of UFO's own index are left closed, and named.
+        it lies in, or logs; quarantined until approved. The files of UFO's own index are left closed.
 
         `approve` is your word that all of it may be shown to agents, also what was imported before. `restore` is for
         your own backup: trust and use are taken as written. Raises `DataError`: it cannot be read.
@@ -263,8 +260,6 @@ class Upkeep:
         )
         if path.is_file() and report.failed and not (report.added or report.known or report.skipped):
             raise DataError(report.failed[0][1], file=report.failed[0][0])
-        for place in (".", "experience_db", "demonstration_db"):
-            report.unopened += exchange.ufo_index(path.parent / place)
         if approve:
             same = {one.id for one in self.store.scan() if _same_file(one.provenance.source, path)}
             known = tuple(sorted({*report.added, *report.known, *same}))

@@ -3,7 +3,6 @@
     records/<application>/<words of the task>-<id8>.json    one experience, written once
     events.jsonl                                            what happened since: trust, verdict, help, harm, removed
     removed/<id>.json                                       what `remove` took out, until it is purged
-    corrupt/                                                what `verify --repair` set aside, with the reason
     .index/                                                 made from all this, may be deleted (`catalog.py`, `index/`)
     .key                                                    the secret of keyed digests
     experience.yaml                                         the same in UFO's form (`view.py`)
@@ -34,18 +33,16 @@ from ufo_experience.store.location import check_writable, quoted
 from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import View
-from ufo_experience.store.watch import CORRUPT, EVENTS, RECORDS, REMOVED, Read, Watch, examine, status_of
+from ufo_experience.store.watch import EVENTS, RECORDS, REMOVED, Read, Watch, examine, status_of
 
 STORE_FILE, SECRET = "store.json", ".key"
 VERSION = 2
 _IGNORED = f"""# What belongs to one machine; records, events and the view are kept.
 /{INDEX}/
 /{REMOVED}/
-/{CORRUPT}/
 /{SECRET}
 /.*lock
 /audit.jsonl*
-/spending.sqlite*
 *{files.TEMP}
 """
 _COLUMNS = "SELECT id, path, stamp, content, edited, status FROM record WHERE"
@@ -80,7 +77,7 @@ class FolderStore(ExperienceStore):
                 raise NotFoundError(f"no experience store; {cure}", file=str(path))
             _make(root, network)
         _check_version(root)
-        for name in (RECORDS, REMOVED, CORRUPT, INDEX, EVENTS):
+        for name in (RECORDS, REMOVED, INDEX, EVENTS):
             if (root / name).is_symlink():
                 raise RefusedError(f"{root / name}: a link; a store lies in one folder")
         return cls(root, str(path), lock_timeout=lock_timeout, network=network)
@@ -115,7 +112,7 @@ class FolderStore(ExperienceStore):
         self._watch.refresh()
         return int(self.catalog.meta("change") or 0)
 
-    def _ids(self, removed: bool) -> list[str]:
+    def ids(self, *, removed: bool = False) -> list[str]:
         self._watch.refresh()
         return [id for (id,) in self.catalog.read(f"SELECT id FROM record WHERE {_WHICH[removed]} ORDER BY id")]
 
@@ -200,6 +197,7 @@ class FolderStore(ExperienceStore):
             erased = [event("removed", id, reason="purged") for id in wanted]
             files.replace_file(self.root / EVENTS, map(_line, [*kept, *erased]))
             paths = {self.root / row[1] for row in rows} | {self.root / REMOVED / f"{id}{SUFFIX}" for id in wanted}
+            paths |= {*(self.root / RECORDS).glob(f"*/.*{files.TEMP}")}  # of writers that died
             for path in paths:
                 with files.storage_errors(path), suppress(FileNotFoundError):
                     files.patiently(os.unlink, path)
@@ -210,13 +208,8 @@ class FolderStore(ExperienceStore):
             self._watch.parsed.cache_clear()
         return gone
 
-    def verify(self, *, repair: bool = False) -> StoreReport:
-        if not repair:
-            return examine(self.root, self._watch)
-        with self._writing(), files.storage_errors(self.root):
-            report = examine(self.root, self._watch, repair=True)
-            self._watch.refresh(everything=True)
-        return report
+    def verify(self) -> StoreReport:
+        return examine(self.root, self._watch)
 
     def close(self) -> None:
         self.catalog.close()

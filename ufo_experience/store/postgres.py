@@ -158,7 +158,7 @@ class PostgresStore(ExperienceStore):
         self._key = self._key or bytes(self.database.select("SELECT key FROM ufo_experience.secret")[0][0])
         return self._key
 
-    def _ids(self, removed: bool) -> list[str]:
+    def ids(self, *, removed: bool = False) -> list[str]:
         query = "SELECT id FROM ufo_experience.record WHERE removed = %s ORDER BY id"
         return [id for (id,) in self.database.select(query, (removed,))]
 
@@ -179,8 +179,8 @@ class PostgresStore(ExperienceStore):
             self._commit(connection, [event("removed", id, reason="purged") for id in wanted])
         return list(self._usable(rows))
 
-    def verify(self, *, repair: bool = False) -> StoreReport:
-        found = [self._problem(row) for row in self._rows()]  # the server keeps its bytes: nothing to set aside
+    def verify(self) -> StoreReport:
+        found = [self._problem(row) for row in self._rows()]
         return StoreReport(found.count(None), [problem for problem in found if problem])
 
     def _problem(self, row: Row) -> Problem | None:
@@ -370,18 +370,9 @@ class Database:
             yield connection
 
     def select(self, statement: str, values: Any = ()) -> list[Any]:
-        """All rows of a query; on a new connection when one was cut meanwhile."""
-
-        def ask() -> list[Any]:
-            with self.connection() as connection:
-                return connection.execute(statement.encode("utf-8"), values).fetchall()
-
-        try:
-            return ask()
-        except ServiceError as error:
-            if isinstance(error.__cause__, errors.QueryCanceled):
-                raise  # it took too long, and would again
-            return ask()
+        """All rows of a query."""
+        with self.connection() as connection:
+            return connection.execute(statement.encode("utf-8"), values).fetchall()
 
     def close(self) -> None:
         """Close the connections nobody uses just now."""

@@ -19,7 +19,6 @@ from ufo_experience.schema import Experience, Provenance, Trust, expect, readabl
 from ufo_experience.store.base import ExperienceStore, check_expected
 from ufo_experience.trust.risk import risks
 
-_VERSION = re.compile(r"-v\d[\w.]*$")  # of a format that has several
 MIN_PREFIX = 4  # digits of an id that must be given
 
 
@@ -35,10 +34,7 @@ class RecordFilter:
     ids: tuple[str, ...] = ()  # or the beginnings of them (at least 4 digits); one that fits no record is an error
     all: bool = False  # every record; without it a change needs at least one other field
     source: str | None = None  # the file, a folder above it, or the session a record came from
-    session: str | None = None
     application: str | None = None  # process and product names are one ("OUTLOOK.EXE", "Outlook")
-    env: str | None = None
-    format: str | None = None  # of the log, such as "ufo" (of any version) or "ufo-v2"
     success: bool | Literal["unknown"] | None = None  # "unknown": nobody has judged the run
     trust: Trust | str | None = None  # exactly this level
     risk: bool | str | None = None  # with a risky step, without one, or with this kind ("asks first", "address")
@@ -64,14 +60,11 @@ class RecordFilter:
 
     def admits(self, one: Experience) -> bool:
         """True for a record that has everything asked for; `ids` are not looked at."""
-        state, origin = one.state, one.provenance
+        application = application_key(one.state.application)
         outcome = "unknown" if one.outcome.success is None else one.outcome.success
         return (
-            (self.source is None or _matches_source(origin, self.source))
-            and self.session in (None, origin.session)
-            and (self.application is None or application_key(state.application) == application_key(self.application))
-            and (self.env is None or (state.env or "").casefold() == self.env.casefold())
-            and (self.format is None or is_format(origin.format, self.format))
+            (self.source is None or _matches_source(one.provenance, self.source))
+            and (self.application is None or application == application_key(self.application))
             and self.success in (None, outcome)
             and self.trust in (None, one.trust)
             and (not isinstance(self.since, datetime) or one.created_at >= self.since)
@@ -127,7 +120,7 @@ def moment(text: str) -> datetime:
 def select(store: ExperienceStore, where: RecordFilter, *, removed: bool = False) -> list[Experience]:
     """The records that are meant, in the order of `ids` where those are given, else by id; or the removed ones."""
     ids = resolve(store, where.ids, removed=removed) if where.ids else None
-    known = store.scan_removed(ids) if removed else store.scan() if ids is None else map(store.get, ids)
+    known = store.scan(ids, removed=removed) if removed or ids is None else map(store.get, ids)
     found = [one for one in known if where.admits(one)]
     for one in found:
         check_expected(one, where.expected.get(one.id))
@@ -154,7 +147,7 @@ def resolve(store: ExperienceStore, beginnings: Iterable[str], *, removed: bool 
     wanted = [one.strip().lower() for one in beginnings]
     if removed is False and all(is_id(one) for one in wanted):
         return wanted
-    known = sorted([*(() if removed else store.ids()), *(() if removed is False else store.removed())])
+    known = sorted([*(() if removed else store.ids()), *(() if removed is False else store.ids(removed=True))])
     listed = f"ufo-experience list{' --removed' * bool(removed)}"
     found = dict[str, None]()
     for one in wanted:
@@ -175,9 +168,6 @@ def why_none(store: ExperienceStore, where: RecordFilter) -> str | None:
     if near is not None:
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
         return f"no record is of application {where.application!r}{meant}"
-    formats = {one.provenance.format or "-" for one in store.scan()} if where.format else set()
-    if formats and not any(is_format(one, where.format or "") for one in formats):
-        return f"no record is of format {where.format!r}; there are: {', '.join(sorted(formats))}"
     kinds = {kind for one in store.scan() for kind in risks(one)} if isinstance(where.risk, str) else set()
     if isinstance(where.risk, str) and where.risk not in kinds:
         return f"no record has the risk {where.risk!r}; there are: {', '.join(sorted(kinds)) or 'none'}"
@@ -203,11 +193,6 @@ def _path(text: str) -> str:
     """A path with forward slashes, without `.`, `..` and trailing slash; a Windows path without case."""
     path = posixpath.normpath(text.replace("\\", "/")) if text else ""
     return path.casefold() if re.match(r"[A-Za-z]:/", path) else path
-
-
-def is_format(format: str, wanted: str) -> bool:
-    """True for the format of a record that is the wanted one in any case, or a version of it ("ufo-v2" of "ufo")."""
-    return wanted.casefold() in (format.casefold(), _VERSION.sub("", format).casefold())
 
 
 def searched(one: Experience) -> str:

@@ -11,9 +11,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime, timezone
 from functools import lru_cache
-from itertools import count
 from pathlib import Path
 
 from ufo_experience.errors import DataError
@@ -24,7 +22,7 @@ from ufo_experience.store.catalog import Catalog, note, noted
 from ufo_experience.store.records import MAX_FILE_BYTES, SUFFIX, decode, unsealed
 from ufo_experience.store.strict_json import parse
 
-RECORDS, REMOVED, CORRUPT, EVENTS = "records", "removed", "corrupt", "events.jsonl"
+RECORDS, REMOVED, EVENTS = "records", "removed", "events.jsonl"
 KEPT = 1_024  # records that stay parsed: what is asked for is asked for again
 _MAX_EVENTS = 1 << 40
 _SETTLED_NS = 50_000_000  # a folder's time that is younger may stay the same when one more file comes
@@ -46,14 +44,13 @@ ON CONFLICT (id) DO UPDATE SET path = excluded.path, stamp = excluded.stamp, con
 edited = excluded.edited, change = excluded.change"""
 _SAY = """INSERT INTO record (id, status, removed, change) VALUES (?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET status = excluded.status, removed = excluded.removed, change = excluded.change"""
-LEFT_ALONE = ("E_VERSION", "E_EDITED")  # by a repair
+LEFT_ALONE = ("E_VERSION", "E_EDITED")  # nothing is lost
 _ALL = "`ufo-experience verify` tells of all"
 _GONE = (
     "deleted since it was read: the trust, verdicts and use that it gave to records count no more, and what was purged "
     "may be learned again; bring it back from a backup"
 )
 _NO_EVENTS = '[0, ""]'  # up to where events were read, what stood before that place; then what was wrong, if anything
-_OLD_S = 3_600.0  # a temp file of this age has no writer
 _log = logging.getLogger(__name__)
 
 Read = tuple[Experience, str, bool]  # a record, the digest of its content, whether it is as it was written
@@ -253,36 +250,17 @@ def _gone(db: sqlite3.Connection, paths: Iterable[str], change: int, but: str = 
 # ---- every byte ----
 
 
-def examine(root: Path, watch: Watch, *, repair: bool = False) -> StoreReport:
-    """Read every record and every event; with `repair`, under the lock, set aside what cannot be used."""
+def examine(root: Path, watch: Watch) -> StoreReport:
+    """Read every record and every event, and say what is wrong."""
     report, seen = StoreReport(), dict[str, Path]()
     for path in _entries(root / RECORDS):
-        if path.name.endswith(files.TEMP):
-            if repair and time.time() - path.lstat().st_mtime > _OLD_S:
-                path.unlink()
-            continue
-        problem = _problem(path, root / RECORDS, watch, seen)
-        if problem is None:
-            report.records += 1
-        elif repair and problem.code not in LEFT_ALONE:
-            aside = _explained(root, path.name, f"{path}\n{problem.code}: {problem.message}")
-            files.patiently(os.replace, path, aside)
-            report.repaired.append(problem)
-        else:
+        if problem := _problem(path, root / RECORDS, watch, seen):
             report.corrupt.append(problem)
+        else:
+            report.records += 1
     if gone := watch.gone_events():
-        (report.repaired if repair else report.corrupt).append(gone)
-        if repair:
-            files.append(root / EVENTS, b"")
-    data = watch.event_lines()
-    bad = {number: problem for number, problem in watch.events_in(data) if isinstance(problem, Problem)}
-    (report.repaired if repair else report.corrupt).extend(bad.values())
-    if repair and bad:
-        lines = dict(enumerate(data.split(b"\n"), 1))
-        aside = _explained(root, EVENTS, "\n".join(f"line {number}: {one.message}" for number, one in bad.items()))
-        files.replace_file(aside, b"\n".join(lines[number] for number in bad))
-        kept = (line for number, line in lines.items() if number not in bad and line.strip())
-        files.replace_file(root / EVENTS, b"".join(line + b"\n" for line in kept))
+        report.corrupt.append(gone)
+    report.corrupt += [found for _, found in watch.events_in(watch.event_lines()) if isinstance(found, Problem)]
     return report
 
 
@@ -296,7 +274,7 @@ def _problem(path: Path, records: Path, watch: Watch, seen: dict[str, Path]) -> 
             raise DataError(f"the same id as {other}", file=str(path), code="E_CORRUPT")
         if not whole and watch.approved(one.id) != content:
             said = (
-                "not as it was written: edited by hand, or damaged; it counts as observed, repaired or not. "
+                "not as it was written: edited by hand, or damaged; it counts as observed. "
                 f"Look at it: ufo-experience show {one.id[:8]}, then: ufo-experience approve {one.id[:8]}"
             )
             raise DataError(said, file=str(path), code="E_EDITED")
@@ -306,17 +284,8 @@ def _problem(path: Path, records: Path, watch: Watch, seen: dict[str, Path]) -> 
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """What lies in the folders of the records."""
+    """What lies in the folders of the records, and is no unfinished file of a writer."""
     with files.storage_errors(folder):
         for place in sorted(folder.iterdir()) if folder.is_dir() else ():
-            yield from sorted(place.iterdir()) if place.is_dir() and not place.is_symlink() else [place]
-
-
-def _explained(root: Path, name: str, reason: str) -> Path:
-    """A free name in `corrupt/`, the reason already beside it."""
-    files.make_folder(root / CORRUPT)
-    names = (name if number == 1 else f"{name}.{number}" for number in count(1))
-    target = next(path for path in map((root / CORRUPT).joinpath, names) if not os.path.lexists(path))
-    text = f"{reason}\nset aside {datetime.now(timezone.utc).isoformat(timespec='seconds')}\n"
-    files.replace_file(target.with_name(f"{target.name}.reason.txt"), text.encode("utf-8", "replace"))
-    return target
+            inside = sorted(place.iterdir()) if place.is_dir() and not place.is_symlink() else [place]
+            yield from (path for path in inside if path.suffix != files.TEMP)
