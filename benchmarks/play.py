@@ -179,7 +179,7 @@ def _meant(action: Mapping[str, Any], controls: Sequence[Control]) -> Sequence[C
     if "id" in action:
         return [one for one in controls if str(one.id) == str(action["id"])]
     kind, within = str(action.get("type", "")), str(action.get("within", ""))
-    able = [one for one in controls if one.usable and kind in ("", one.type) and within in one.within]
+    able = [one for one in controls if one.usable and kind in ("", one.type)]
     if action.get("item"):
         own = [one for one in able if is_item_of(str(action["item"]), one.name)]
         items = own or [one for one in able if is_item_of(str(action["item"]), "", one.within)]
@@ -191,9 +191,10 @@ def _meant(action: Mapping[str, Any], controls: Sequence[Control]) -> Sequence[C
     if name.endswith("…") and not named:  # so it begins
         named = [one for one in able if one.name.casefold().startswith(name[:-1].strip().casefold())]
     named = [one for one in named if one.type not in _SHOWN] or named
-    after = bare(str(action.get("after", "")))
+    placed = [one for one in named if within in one.within]
+    after = bare(str(action.get("after", "")) or ("" if placed else within))
     field = next((one.place for one in controls if after and one.bare == after), None)
-    return [*named] if field is None else [one for one in named if one.place > field][:1]
+    return [*placed] if field is None else [one for one in placed or named if one.place > field][:1]
 
 
 def _line(control: Mapping[str, Any]) -> str:

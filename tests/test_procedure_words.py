@@ -104,6 +104,24 @@ def test_a_choice_among_options_can_be_read_from_the_block(tmp_path):
     assert parse_block(block)[0]["steps"][0]["option_of"] == "Door is stuck"
 
 
+def test_one_of_several_cards_is_the_one_behind_what_the_task_names(tmp_path):
+    """No row holds both; a card in which the button is missing is not left for the next."""
+
+    def cards(*names, missing=""):
+        of = {name: [seen(name, "Hyperlink"), seen("Since May", "Text"), seen("Revoke", "Button")] for name in names}
+        return screen(
+            seen("Consents", "Header"), *(one for name in of for one in of[name][: 2 if name == missing else 3])
+        )
+
+    task = "I do not want {} to have access to my data any more"
+    memory = memory_of(tmp_path, (task.format("Payroll"), [{**click("Revoke"), "controls": cards("Payroll")}]))
+    assert 'click "Revoke" (Button) in the row of Chat [ask first]' in told(memory, task.format("Chat"))
+    acted, end = obey(memory, task.format("Chat"), cards("Archive", "Chat", "Wiki"))
+    assert ([one["id"] for one in acted], end) == ([6], "done")
+    for view in (cards("Archive", "Chat", "Wiki", missing="Chat"), cards("Archive", "Wiki")):
+        assert obey(memory, task.format("Chat"), view)[0] == []
+
+
 SAME = {
     "a value in lower case at the beginning, as its row is called": (
         (

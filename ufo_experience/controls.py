@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any
 
 from ufo_experience.actions import does, is_typing, typed_leaf
@@ -250,14 +250,36 @@ def _holds(view: VisibleControls, name: str, step: Step) -> bool:
     return any(known == name for known, _ in view)
 
 
-def with_seen(steps: Sequence[Step], views: Sequence[VisibleControls], request: str) -> tuple[Step, ...]:
-    """The steps, those that type what was in view before and the request does not name with `seen`."""
+def with_seen(
+    steps: Sequence[Step],
+    views: Sequence[VisibleControls],
+    request: str,
+    screens: Sequence[Sequence[ListedControl]] = (),
+) -> tuple[Step, ...]:
+    """The steps, those that type what was in view before and the request does not name with `seen`, others with the
+    value of the request that is called so before them."""
     if not any(views) or len(steps) > MAX_COMPARED:
         return tuple(steps)
+    values = [bare(value.text) for value in Request.parse(request).values]
+    steps = [_behind_value(*two, values) for two in zip_longest(steps, screens, fillvalue=())]
     return tuple(
         step.model_copy(update={"seen": _seen(at, text, steps, views, request)}) if text else step
         for at, (step, text) in enumerate((step, _looked_up(step, request)) for step in steps)
     )
+
+
+def _behind_value(step: Step, screen: Sequence[ListedControl], values: Sequence[str]) -> Step:
+    """The step, where no row tells which one it acts on with the number of the value that a control before it is called
+    by, and no other of that kind stands between."""
+    own = next((at for at, one in enumerate(screen) if _is_own(one, step)), 0)
+    heads = [
+        one for one in screen[:own] if bare(one.name) in values and not is_part_of_page(one.within or "", LANDMARKS)
+    ]
+    if not heads or step.around is None or step.target_control.within:
+        return step
+    between = screen[screen.index(heads[-1]) + 1 : own]
+    number = None if any(one.kind == heads[-1].kind for one in between) else values.index(bare(heads[-1].name)) + 1
+    return step.model_copy(update={"around": step.around.model_copy(update={"value": number})})
 
 
 def _looked_up(step: Step, request: str) -> str:

@@ -198,6 +198,11 @@ class Binding:
 
     def _settle(self) -> None:
         """Give each value that is not served yet to the text that nothing else explains; the rest is fixed or open."""
+        for place, step in enumerate(self._steps):
+            value = self._values.nth(step.around.value) if step.around and step.around.value else ""
+            if value in self._values.unserved and value in self._values.new_of:
+                self._values.served.add(value)
+                self._steps[place] = replace(step, row_of=self._values.new_of[value])
         served = _matched(self._unexplained, self._values.unserved)
         self._values.served |= set(served.values())
         unserved = self._values.unserved

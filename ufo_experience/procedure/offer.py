@@ -100,8 +100,8 @@ def _fixed_steps(run: Experience) -> list[ProcedureStep]:
 
     def may_be_told(step: ProcedureStep) -> bool:
         fixed = step.kind in _TOLD and (not step.role or is_fixed(step.role)) and not step.ask_first
-        in_row = step.role == "hyperlink" and step.target and step.target.within  # what its user keeps there
-        fixed &= not in_row or is_part_of_page(step.target.within)
+        within = step.target.within if step.target and step.role == "hyperlink" else ""
+        fixed &= not within or is_part_of_page(within)  # else it is what its user keeps there
         return fixed and is_label(step.name) and not any(holds(step.name, value) for value in values)
 
     return list(takewhile(may_be_told, read_steps(run)))

@@ -86,7 +86,11 @@ class Values:
 
     def numbered(self, number: int) -> str:
         """What stands for the value of this number (from 1) in the old request; "" where nothing does."""
-        return self.new_of.get(self._parsed[number - 1], "") if 0 < number <= len(self._parsed) else ""
+        return self.new_of.get(self.nth(number), "")
+
+    def nth(self, number: int) -> str:
+        """The value of this number (from 1) in the old request; "" for none."""
+        return "".join(self._parsed[number - 1 : number]) if number else ""
 
     def number(self, value: float) -> tuple[Any, list[str]]:
         """A number that is part of a value of the request, as the hour of a time and the day of a date are."""
@@ -140,7 +144,7 @@ class Values:
     def _was(self, told: re.Match[str] | None) -> str:
         """What the old request says in the place of a placeholder; "" where that is not known."""
         if told and told["slot"]:
-            return "".join(self._parsed[int(told["slot"]) - 1 : int(told["slot"])])
+            return self.nth(int(told["slot"]))
         if told and told["first"]:
             words = words_between(self.old.text, int(told["first"]), int(told["last"] or told["first"]))
             return words.strip(_BESIDE)
