@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Any
 
 from ufo_experience.actions import does, is_typing, typed_leaf
@@ -260,15 +260,18 @@ def with_seen(
     value of the request that is called so before them."""
     if not any(views) or len(steps) > MAX_COMPARED:
         return tuple(steps)
-    values = [bare(value.text) for value in Request.parse(request).values]
-    steps = [_behind_value(*two, values) for two in zip_longest(steps, screens, fillvalue=())]
+    taken = {bare(step.target_control.name) for step in steps}  # by a step of its own
+    said = (bare(value.text) for value in Request.parse(request).values)
+    values = [None if value in taken else value for value in said]
+    told = [_behind_value(step, screen, values) for step, screen in zip(steps, screens, strict=False)]
+    steps = [*told, *steps[len(told) :]]
     return tuple(
         step.model_copy(update={"seen": _seen(at, text, steps, views, request)}) if text else step
         for at, (step, text) in enumerate((step, _looked_up(step, request)) for step in steps)
     )
 
 
-def _behind_value(step: Step, screen: Sequence[ListedControl], values: Sequence[str]) -> Step:
+def _behind_value(step: Step, screen: Sequence[ListedControl], values: Sequence[str | None]) -> Step:
     """The step, where no row tells which one it acts on with the number of the value that a control before it is called
     by, and no other of that kind stands between."""
     own = next((at for at, one in enumerate(screen) if _is_own(one, step)), 0)
