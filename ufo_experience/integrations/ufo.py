@@ -212,7 +212,7 @@ def _example(steps: Sequence[ProcedureStep], style: KeyStyle) -> UfoExample:
 
 
 def _action(step: ProcedureStep, status: str, style: KeyStyle) -> dict[str, Any]:
-    name = clean(step.target.name, _TEXT) if step.target and step.readable else ""
+    name = clean(step.label, _TEXT)
     given = {key: OPEN if str(value).startswith("{{") else value for key, value in step.parameters.items()}
     arguments = clean_json(given, _TEXT)
     if style == "snake":
