@@ -2,12 +2,7 @@
 
 import json
 import re
-<<<<<<< ours
-=======
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
->>>>>>> theirs
 from typing import Any
 
 from ufo_experience.errors import DataError
