@@ -22,7 +22,7 @@ from ufo_experience.settings import Settings
 from ufo_experience.store import exchange, selection
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
 from ufo_experience.store.exchange import ExportReport, ImportReport
-from ufo_experience.store.files import quoted, storage_errors
+from ufo_experience.store.files import quoted
 from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.selection import ChangeReport, RecordFilter, SourceInfo, StoreStats, resolve
 from ufo_experience.trust.risk import risks
@@ -302,7 +302,6 @@ class Upkeep:
             trust=_counts(one.trust.value for one in records),
             outcome=_counts(one.outcome.word for one in records),
             applications=_counts(one.state.application or "-" for one in records),
-            formats=_counts(one.provenance.format or "-" for one in records),
             risky=sum(one.trust is not Trust.APPROVED and bool(risks(one)) for one in records),
             injected=sum(one.usage.injected for one in records),
             helped=sum(one.usage.helped for one in records),
@@ -310,7 +309,6 @@ class Upkeep:
             look_again=sum(self.parts.policy.look_again(one) is not None for one in records),
             oldest=min(times, default=None),
             newest=max(times, default=None),
-            bytes=_size(self.store),
             embedder=name,
             indexed=index.count() - len(index.missing()) if name else 0,
             threshold=calibrated if given == "auto" else given,
@@ -343,13 +341,3 @@ def id_of(one: object) -> str:
 def _counts(names: Iterable[str]) -> dict[str, int]:
     """How often each name stands there, the most frequent first."""
     return dict(Counter(names).most_common())
-
-
-def _size(store: ExperienceStore) -> int | None:
-    """The bytes that a folder takes on disk."""
-    root = getattr(store, "root", None)
-    if not isinstance(root, Path):
-        return None
-    with storage_errors(root):
-        files = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
-        return sum(path.lstat().st_size for path in files)

@@ -192,7 +192,7 @@ class FolderStore(ExperienceStore):
         return gone
 
     def verify(self) -> StoreReport:
-        return examine(self.root, self._watch, len(self.ids()))
+        return examine(self.root, self._watch)
 
     def close(self) -> None:
         self.catalog.close()

@@ -245,10 +245,11 @@ def _gone(db: sqlite3.Connection, paths: Iterable[str], change: int, but: str = 
 # ---- every byte ----
 
 
-def examine(root: Path, watch: Watch, live: int) -> StoreReport:
-    """Read every record (so many are live) and every event, and say what is wrong."""
-    report, seen = StoreReport(live), dict[str, Path]()
-    report.corrupt += filter(None, [_problem(path, root / RECORDS, watch, seen) for path in _entries(root / RECORDS)])
+def examine(root: Path, watch: Watch) -> StoreReport:
+    """Read every record and every event, and say what is wrong."""
+    seen: dict[str, Path] = {}
+    found = [_problem(path, root / RECORDS, watch, seen) for path in _entries(root / RECORDS)]
+    report = StoreReport(found.count(None), [problem for problem in found if problem])
     if gone := watch.gone_events():
         report.corrupt.append(gone)
     report.corrupt += [found for _, found in watch.events_in(watch.event_lines()) if isinstance(found, Problem)]
