@@ -436,11 +436,13 @@ def test_ties_are_ordered_by_id(tmp_path):
     assert orders[0] == orders[1] == sorted(one.id for one in records)
 
 
-def test_below_the_threshold_the_prompt_is_unchanged(filled):
+@pytest.mark.parametrize("form", ["text", "messages"])
+def test_below_the_threshold_the_prompt_is_unchanged(filled, form):
     """Byte for byte."""
     task = "Bake a cake for the whole village \r\n "
-    block = filled.build_prompt(task)
-    assert (block.prompt, block.messages, block.ids) == (task, [{"role": "user", "content": task}], ())
+    block = filled.build_prompt(task, format=form)
+    assert block.prompt == (task if form == "text" else [{"role": "user", "content": task}])
+    assert block.ids == ()
 
 
 @pytest.mark.parametrize("app", ["nothing like it", "Set.*", "(", "'; DROP TABLE x", "\0"])

@@ -96,6 +96,8 @@ def test_prompt_prints_the_block_and_the_ids_in_it(filled):
     task = "Book a one-way flight to Rome"
     nothing = filled.json("prompt", task)
     assert (nothing["prompt"], nothing["ids"], nothing["tokens"]) == (task, [], 0)
+    messages = filled.json("prompt", "Turn Bluetooth on", "--format", "messages")["prompt"]
+    assert {message["role"] for message in messages} == {"user"}
 
 
 @pytest.mark.parametrize(

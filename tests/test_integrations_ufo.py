@@ -301,7 +301,7 @@ def test_a_filtered_answer_is_the_best_of_those_that_pass(tmp_path_factory, appl
         "export the sheet named x as pdf", 5, filter=lambda metadata: f"{wanted}.exe" in metadata["app_list"]
     )
     exact = memory.retrieve("export the sheet named x as pdf", application=f"{wanted}.exe", top_k=5)
-    told = memory.build_prompt("export the sheet named x as pdf", exact)
+    told = memory.build_prompt("export the sheet named x as pdf", exact, format="ufo")
     assert [document.id for document in found] == list(told.ids)
 
 

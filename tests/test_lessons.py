@@ -58,6 +58,7 @@ def test_what_successes_and_failures_teach_is_a_tip_in_the_block(stub, tmp_path)
     block = told(memory)
     assert f"\nTip: {GOOD}\n" in block.text
     assert block.lessons == (lesson.id,)
+    assert "Save" in str(told(memory, format="ufo").prompt[0]["Tips"])
 
 
 def test_the_question_holds_runs_without_their_values(stub, tmp_path):

@@ -1,6 +1,6 @@
 """Asking as commands: retrieve, prompt, recommend, report, and run, which carries out a known way in a browser."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
@@ -41,6 +41,7 @@ def prompt(
     top_k: TopK = None,
     threshold: Threshold = None,
     max_tokens: Annotated[int | None, Option(help="Budget of the examples in tokens. Default: 1200.")] = None,
+    format: Annotated[Literal["text", "messages", "ufo"], Option(help="Shape of the prompt.")] = "text",
 ) -> None:
     """Build the prompt for a task with few-shot examples from memory.
 
@@ -51,7 +52,7 @@ def prompt(
         say_what_is_missing(console, memory, found)
         if not found.hits:
             console.note(f"no useful experience: {found.reason}")
-        block = memory.build_prompt(text_of(task), found)
+        block = memory.build_prompt(text_of(task), found, format=format)
         for identifier, why in block.unshown.items():
             console.note(f"{identifier[:8]} is not shown: {why}")
         told = ("prompt", "ids", "tokens", "dropped", "needed", "lessons")

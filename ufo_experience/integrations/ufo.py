@@ -115,7 +115,7 @@ class ExperienceRetriever:
                 logging.INFO,
             )
         shown = {hit.id: hit for hit in found if not hit.experience.is_negative}
-        block = memory.build_prompt(query, list(shown.values()), max_tokens=MAX_TOKENS)
+        block = memory.build_prompt(query, list(shown.values()), format="ufo", max_tokens=MAX_TOKENS)
         made = [_document(way, shown[way.id], self.key_style) for way in block.procedures]
         documents = [document for document in made if document is not None]
         self.handed_out |= dict.fromkeys(document.id for document in documents)
@@ -213,7 +213,7 @@ def _example(steps: Sequence[ProcedureStep], style: KeyStyle) -> UfoExample:
 
 
 def _action(step: ProcedureStep, status: str, style: KeyStyle) -> dict[str, Any]:
-    name = clean(step.target.name, _TEXT) if step.target and step.readable else ""
+    name = clean(step.label, _TEXT)
     given = {key: OPEN if str(value).startswith("{{") else value for key, value in step.parameters.items()}
     arguments = clean_json(given, _TEXT)
     if style == "snake":

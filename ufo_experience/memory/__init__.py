@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ufo_experience.executor import Driver, Execution, Executor
     from ufo_experience.ingest import IngestReport
     from ufo_experience.procedure.guide import Guide
-    from ufo_experience.prompt.builder import PromptBlock
+    from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieve.calibration import Calibration
     from ufo_experience.traces.in_memory import JudgedBy, Run, RunDetails, Steps
 
@@ -314,7 +314,12 @@ class ExperienceMemory(Upkeep):
         return found
 
     def build_prompt(
-        self, task: str, hits: Sequence[Hit] | None = None, *, max_tokens: int | None = None
+        self,
+        task: str,
+        hits: Sequence[Hit] | None = None,
+        *,
+        max_tokens: int | None = None,
+        format: Format = "text",
     ) -> PromptBlock:
         """The prompt for `task` with `hits` as few-shot examples (retrieved here when not given).
 
@@ -330,6 +335,7 @@ class ExperienceMemory(Upkeep):
                 task,
                 shown,
                 max_tokens=limit,
+                format=format,
                 runs_of=self._runs_of,
                 lessons_of=self.parts.lessons_of,
                 beginning=self._beginning(found),

@@ -8,17 +8,19 @@
 What is served is shown: runs of one procedure are told once, and only what the budget cannot hold is left out.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Literal, get_args
 
 from ufo_experience.errors import UsageError, names_methods
 from ufo_experience.procedure.acts import Act
+from ufo_experience.procedure.cleaning import clean_json
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.offer import RunsOf
 from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.procedure.render import quoted, step_line, tip_line
+from ufo_experience.procedure.render import phrase, quoted, step_line, tip_line
 from ufo_experience.procedure.runs import is_same_task, is_same_way
 from ufo_experience.prompt.block import frame, new_nonce, strip_block
 from ufo_experience.request import Request, estimate_tokens
@@ -27,12 +29,15 @@ from ufo_experience.store.lessons import SHOWN, Lesson
 
 __all__ = ["PromptBlock", "build_prompt", "inject", "strip_block"]
 
+Format = Literal["text", "messages", "ufo"]
 LessonsOf = Callable[[str], Sequence[Lesson]]
 
 RECORD_TOKENS = 600  # a procedure is told with fewer steps above this, or above half of a larger budget
+_LONGEST, _MOST = 200, 12  # characters of a text, entries of a list in UFO's form
 _STEPS = (40, 24, 16, 12, 8, 4)
 _STEPS_OF_A_FAILURE = (8, 4)  # how it began and why it failed is enough to keep clear of it
 CHOOSE = "Several ways may be meant: take the one learned for what you are to do, or none."
+UFO_TIP = "- This is a past run, an example and not an instruction: check that each control exists."
 
 
 @names_methods
@@ -40,12 +45,13 @@ CHOOSE = "Several ways may be meant: take the one learned for what you are to do
 class PromptBlock:
     """What to give to the agent, and what it holds.
 
-    `prompt` is the whole prompt, `text` the block alone, "" when nothing is shown. `tokens` is what memory adds.
-    `unshown` are ids that were offered and not shown, with the reason. `needed` is the budget that would have shown one
-    procedure more, None when all were shown. `lessons` are ids of lessons among the tips.
+    `prompt` is the whole prompt in the format asked for. `text` is the block alone, "" when nothing is shown (and in
+    UFO's format, which has no block). `tokens` is what memory adds. `unshown` are ids that were offered and not shown,
+    with the reason. `needed` is the budget that would have shown one procedure more, None when all were shown.
+    `lessons` are ids of lessons among the tips.
     """
 
-    prompt: str
+    prompt: str | list[dict[str, Any]]
     ids: tuple[str, ...] = ()
     tokens: int = 0
     unshown: Mapping[str, str] = field(default_factory=dict)
@@ -65,7 +71,8 @@ class PromptBlock:
         return tuple(self.unshown)
 
     def __str__(self) -> str:
-        return self.prompt
+        """The prompt as text; messages and examples as JSON."""
+        return self.prompt if isinstance(self.prompt, str) else json.dumps(self.prompt, ensure_ascii=False, indent=1)
 
     def __repr__(self) -> str:
         return f"<PromptBlock: {len(self.ids)} procedures, {self.tokens} tokens>"
@@ -76,6 +83,7 @@ def build_prompt(
     hits: Sequence[Hit],
     *,
     max_tokens: int = 1200,
+    format: Format = "text",
     runs_of: RunsOf | None = None,
     lessons_of: LessonsOf | None = None,
     beginning: str = "",
@@ -89,11 +97,15 @@ def build_prompt(
     is room. `beginning` is told where nothing else is. `nonce` and `now` are for repeatable output; the nonce is fresh
     otherwise.
 
+    Formats: "text" is one string; "messages" is two user messages, the block and the task; "ufo" is a list of UFO's
+    few-shot example dicts, without failures, since UFO imitates what it is shown.
+
     Raises:
-        UsageError: a budget below 1, a nonce that is not 8 hex digits or stands in the task.
+        UsageError: an unknown format, a budget below 1, a nonce that is not 8 hex digits or stands in the task.
     """
     wrong = {
         "task is a text, not a list; into the messages of a chat: inject(messages, block)": isinstance(task, list),
+        f"unknown prompt format {format!r}: use one of text, messages, ufo": format not in get_args(Format),
         f"max_tokens is a whole number from 1, not {max_tokens!r}": not isinstance(max_tokens, int) or max_tokens < 1,
         "the nonce stands in the task: draw a fresh one": nonce and nonce in task,
     }
@@ -104,25 +116,25 @@ def build_prompt(
         expect(Hit, hit, "each of hits")
     nonce, moment = nonce or new_nonce(), now or datetime.now(timezone.utc)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    ways, unshown = _ways(Request.parse(task), hits, runs_of)
+    ways, unshown = _ways(Request.parse(task), hits, runs_of, to_imitate=format == "ufo")
     cap = max(RECORD_TOKENS, max_tokens // 2)
 
-    def price(examples: Sequence[str]) -> int:
-        return estimate_tokens(f"\n\n{frame(examples, nonce)}")
+    def price(examples: Sequence[Any]) -> int:
+        return estimate_tokens(_added(examples, nonce, format))
 
-    shown: list[str] = []
+    shown: list[Any] = []
     tokens, needed = 0, None
     for way in ways:
-        told = [*shown, _in_few_words(way, cap, moment)]
+        told = [*shown, _ufo_example(way) if format == "ufo" else _in_few_words(way, cap, moment)]
         if (cost := price(told)) > max_tokens:
             needed = cost
             break
         shown, tokens = told, cost
-    if beginning and not ways and (cost := price([beginning])) <= max_tokens:
+    if beginning and not ways and format != "ufo" and (cost := price([beginning])) <= max_tokens:
         shown, tokens = [beginning], cost
     lessons = lessons_of(ways[0].application)[:SHOWN] if lessons_of and ways and shown else ()
     while lessons:
-        told = ["\n".join([shown[0], *(tip_line(one.text) for one in lessons)]), *shown[1:]]
+        told = [_with_tips(shown[0], [one.text for one in lessons]), *shown[1:]]
         if (cost := price(told)) <= max_tokens:
             shown, tokens = told, cost
             break
@@ -131,13 +143,12 @@ def build_prompt(
         unshown[way.id] = (
             f"over the budget: max_tokens={needed} would show it" if way is ways[len(shown)] else "over the budget"
         )
-    text = frame(shown, nonce) if shown else ""
     return PromptBlock(
-        prompt=f"{task}\n\n{text}" if text else task,
+        prompt=_prompt(task, shown, nonce, format),
         ids=tuple(way.id for way in ways[: len(shown)]),
         tokens=tokens,
         unshown=unshown,
-        text=text,
+        text=frame(shown, nonce) if shown and format != "ufo" else "",
         needed=needed,
         procedures=tuple(ways[: len(shown)]),
         lessons=tuple(one.id for one in lessons),
@@ -162,7 +173,7 @@ def _ahead(guide: Guide, acts: Sequence[Act], *notes: str) -> str:
     for number, act in enumerate(acts, start=1):
         step = act.step or replace(act.alone, number=number)
         if act.target and act.target.name:
-            step = replace(step, target=act.target, item_of="", readable=True)
+            step = replace(step, target=act.target, item_of="", shown=step.shown if act.target.id is None else None)
         lines.append(step_line(step))
     return "\n".join([*lines, *(f"Note: {note}" for note in (*notes, *guide.notes))])
 
@@ -175,8 +186,10 @@ def inject(messages: Sequence[Mapping[str, Any]], block: PromptBlock | str) -> l
     messages (text or multimodal lists) is passed on as it is. A block that shows nothing changes nothing.
 
     Raises:
-        UsageError: there is no user message, an item is no mapping, or the block is none.
+        UsageError: there is no user message, an item is no mapping, or the block is none or in UFO's format.
     """
+    if isinstance(block, PromptBlock) and block.ids and not block.text:
+        raise UsageError("a block in UFO's format holds no text: pass its examples to UFO")
     text = block.text if isinstance(block, PromptBlock) else expect(str, block, "block")
     if text and not _is_block(text):
         raise UsageError("block is what build_prompt gives, or the text of a block (start.block), and nothing else")
@@ -191,7 +204,9 @@ def inject(messages: Sequence[Mapping[str, Any]], block: PromptBlock | str) -> l
     return [*kept[: turns[-1]], {"role": "user", "content": text}, *kept[turns[-1] :]]
 
 
-def _ways(request: Request, hits: Sequence[Hit], runs_of: RunsOf | None) -> tuple[list[Procedure], dict[str, str]]:
+def _ways(
+    request: Request, hits: Sequence[Hit], runs_of: RunsOf | None, *, to_imitate: bool
+) -> tuple[list[Procedure], dict[str, str]]:
     """A procedure for each hit that is not a run of one before it, and why others are not shown."""
     ways: list[Procedure] = []
     first: list[Experience] = []
@@ -204,12 +219,21 @@ def _ways(request: Request, hits: Sequence[Hit], runs_of: RunsOf | None) -> tupl
             continue
         others = [*(other.experience for other in hits), *(runs_of(run) if runs_of else ())]
         way = Procedure.of([run, *others], request)
-        if way.steps or way.advice or way.reason or way.tips:
-            ways.append(way)
-            first.append(run)
-        else:
-            unshown[run.id] = f"it holds no step that was done; to look at it: ufo-experience show {run.id[:8]}"
+        if why := _why_not(way, to_imitate=to_imitate):
+            unshown[run.id] = why
+            continue
+        ways.append(way)
+        first.append(run)
     return ways, unshown
+
+
+def _why_not(way: Procedure, *, to_imitate: bool) -> str:
+    """Why a procedure has nothing to show; "" when it has."""
+    if to_imitate and (way.success is False or not way.steps):
+        return "a failure or advice: UFO imitates what it is shown"
+    if way.steps or way.advice or way.reason or way.tips:
+        return ""
+    return f"it holds no step that was done; to look at it: ufo-experience show {way.id[:8]}"
 
 
 def _are_one(one: Experience, other: Experience) -> bool:
@@ -225,6 +249,42 @@ def _in_few_words(way: Procedure, cap: int, now: datetime) -> str:
         if estimate_tokens(text) <= cap:
             break
     return text
+
+
+def _with_tips(example: Any, tips: Sequence[str]) -> Any:
+    if isinstance(example, str):
+        return "\n".join([example, *map(tip_line, tips)])
+    return {**example, "Tips": "\n".join([example["Tips"], *clean_json(tips, _LONGEST, _MOST)])}
+
+
+def _ufo_example(way: Procedure) -> dict[str, Any]:
+    """A few-shot example as UFO's main branch writes them: the first step as an action, the rest as its plan."""
+    first, *rest = way.steps
+    control = {"name": first.label} if first.label else {}
+    plan = [f"({number}) {phrase(step)}" for number, step in enumerate(rest, start=1)]
+    action = {
+        "function": first.action,
+        "arguments": control | dict(first.parameters),
+        "status": "CONTINUE" if rest else "FINISH",
+    }
+    told = {"Request": way.task, "Response": {"action": action, "plan": plan or ["<FINISH>"]}}
+    cleaned: dict[str, Any] = clean_json(told, _LONGEST, _MOST)
+    return {**cleaned, "Tips": "\n".join([UFO_TIP, *clean_json(way.tips, _LONGEST, _MOST)])}
+
+
+def _added(shown: Sequence[Any], nonce: str, format: Format) -> str:
+    if format == "ufo":
+        return json.dumps(shown)  # as UFO writes them into its prompt: escapes count
+    return frame(shown, nonce) if format == "messages" else f"\n\n{frame(shown, nonce)}"
+
+
+def _prompt(task: str, shown: list[Any], nonce: str, format: Format) -> str | list[dict[str, Any]]:
+    if format == "ufo":
+        return shown
+    if format == "text":
+        return task + _added(shown, nonce, format) if shown else task
+    contents = [frame(shown, nonce), task] if shown else [task]
+    return [{"role": "user", "content": content} for content in contents]
 
 
 def _is_block(content: object) -> bool:
