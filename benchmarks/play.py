@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.page import table
+from benchmarks.reading import parse_block
 from benchmarks.retrieval.by_file import Questions, answers
 from benchmarks.steps.browser import Browser
 from benchmarks.steps.environment import Command
@@ -47,7 +48,6 @@ from ufo_experience.executor import SeleniumDriver
 from ufo_experience.integrations.recorder import Recorder
 from ufo_experience.procedure.acts import Act, is_item_of, target_of
 from ufo_experience.procedure.screen import Control, read_screen
-from ufo_experience.prompt.block import parse_block
 from ufo_experience.request import holds
 from ufo_experience.settings import Settings
 

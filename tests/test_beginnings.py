@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.reading import parse_block
 from tests.builders import open_memory
-from ufo_experience import ExperienceMemory, PromptBlock, parse_block
+from ufo_experience import ExperienceMemory, PromptBlock
 
 TASKS = {
     "Close the old accounts of the shop": ("Accounts", "Archive"),

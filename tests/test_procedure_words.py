@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.reading import parse_block
 from tests.procedure_world import choose, click, fill, link, memory_of, obey, screen, seen, told
-from ufo_experience import ExperienceMemory, parse_block
+from ufo_experience import ExperienceMemory
 
 
 def test_a_label_that_cannot_be_told_whole_is_told_by_its_first_words(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.cli_runner import Cli
 from ufo_experience import ExperienceMemory, Settings
 from ufo_experience.errors import UsageError
-from ufo_experience.retrieve.structured import FieldWeights, outcome_quality, rank, recency, recommend, signature
+from ufo_experience.retrieve.structured import outcome_quality, rank, recency, recommend, signature
 from ufo_experience.schema import Experience, Outcome, State, Usage
 
 NOW = datetime(2025, 6, 1, tzinfo=timezone.utc)
@@ -110,12 +110,6 @@ def test_numbers_and_filters_that_make_no_sense_are_usage_errors(options):
     """Nothing is ignored in silence."""
     with pytest.raises(UsageError):
         ranked([record(1)], **options)
-
-
-def test_weights_must_make_sense():
-    """Not negative, not all zero."""
-    with pytest.raises(UsageError):
-        FieldWeights(env=-1.0)
 
 
 def test_recency_halves_every_half_life_and_the_future_is_now():

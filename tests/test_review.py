@@ -412,6 +412,25 @@ def test_what_approval_of_a_run_nobody_judged_does_is_said_beside_it(memory):
     assert said not in client.get(f"/experience/{judged.id}").text
 
 
+def test_what_several_approvals_do_is_said_before_with_the_button_that_judges(memory):
+    """Both where they are chosen and where the page asks whether one is sure."""
+    client, one = client_of(memory), waiting(memory)
+    assert "is read by agents as “outcome unknown”" in client.get("/experiences").text
+    records = [
+        seen(client, one.id),
+        seen(client, memory.remember("Close it", [{"action": "click", "control": "X"}]).id),
+    ]
+    asked = post(client, "/change", {"do": "approve", "record": records}).text
+    assert "2 runs nobody has said how it ended" in asked
+    assert 'value="worked"' in asked
+    post(client, "/change", {"do": "worked", "record": records, "sure": "yes"})
+    assert memory.get(one.id).outcome.success is True
+
+
+def test_a_task_that_is_empty_is_said_to_be(memory):
+    assert "The task is empty" in client_of(memory).get("/try?task=").text
+
+
 def test_what_could_not_be_answered_is_what_to_teach_next(memory):
     """From the audit log, values masked."""
     memory.build_prompt('Rotate the photograph "holiday.png"')

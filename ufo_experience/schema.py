@@ -22,7 +22,7 @@ from pydantic import (
     ValidationError,
 )
 
-from ufo_experience.errors import DataError, UsageError, plain_words
+from ufo_experience.errors import DataError, UsageError, names_methods, plain_words
 
 SCHEMA_VERSION = 1
 UNKNOWN_FIELD = "E_UNKNOWN_FIELD"
@@ -316,6 +316,7 @@ class Verdict(Model):
         return outcome.model_copy(update={"success": self.success, "evaluated_by": by, "judge": self.judge, **given})
 
 
+@names_methods
 class Experience(Model):
     """One remembered experience. `slots` maps a placeholder in the steps (`input:1`) to the type of its value.
 
@@ -352,6 +353,11 @@ class Problem(Model):
     line: int | None = None
     code: str
     message: str
+
+    @property
+    def place(self) -> str:
+        """The file, and the line where it is known."""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
 
 
 class Visibility(Model):
@@ -412,6 +418,7 @@ class Trajectory(Model):
         return self.subtask or self.request
 
 
+@names_methods
 class Hit(Model):
     """One answer of the retriever. `score` is the estimated probability that it helps, whatever engine ranked it.
 

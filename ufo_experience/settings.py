@@ -79,7 +79,7 @@ class Settings(BaseModel):
     """What one run may spend on model services, in US dollars; unset: no limit."""
 
     keep_observations: Literal["none", "short", "full"] = "short"
-    """How much is kept of what was seen in a step: nothing, one sentence of 120 characters, or all; always redacted."""
+    """What is kept of what a step saw: `none`, `short` (a sentence of 120 characters), `full`; always redacted."""
 
     audit: bool = True
     """Keep a line of each prompt that memory added to, and of each task nothing was known for (`audit.jsonl` in the

@@ -89,8 +89,7 @@ def _told(what: str, pairs: Sequence[tuple[str, str]], *, verbose: bool = False)
 def tell_problems(console: Console, report: IngestReport | ImportReport) -> None:
     """What could not be read, what was read in part, and what stands against what is known, a line each."""
     for problem in getattr(report, "problems", ()):
-        place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
-        console.note(f"{place}: {problem.code}: {problem.message}")
+        console.note(f"{problem.place}: {problem.code}: {problem.message}")
     for what, name in (("failed", "failed"), ("shortened", "shortened"), ("quarantined", "conflicts")):
         for line in _told(what, getattr(report, name, ())):
             console.note(line)
@@ -174,6 +173,11 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
         console.note(f"{number} {_DONE[verb].format(ids=_few_ids(changes))}")
     if verb == "approve" and (failed := [one for one in changes if one.is_negative]):
         console.note(f"{len(failed)} of them failed; agents are shown that as tried and failed: {_few_ids(failed)}")
+    if verb == "approve" and (open_ := [one for one in changes if one.outcome.success is None]):
+        console.note(
+            f"{len(open_)} nobody has judged; agents are shown that as tried, outcome unknown. If it worked: "
+            f"ufo-experience judge {' '.join(one.id[:8] for one in open_[:_FEW])} --success"
+        )
     answer_records(console, changes, **report_data(changes))
 
 

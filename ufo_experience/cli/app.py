@@ -1,5 +1,6 @@
 """What the commands share: the application object, options that stand anywhere, and an open store."""
 
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -164,6 +165,17 @@ def open_memory(
     own = {name: value for name, value in given_of(ctx).items() if name not in ("as_json", "verbose")}
     with ExperienceMemory.open(settings=load_settings(**own, **options), create=create) as memory:
         yield console_of(ctx), memory
+
+
+@contextmanager
+def telling_itself(module: str) -> Iterator[None]:
+    """Where a command says itself of what this module would warn."""
+    logger = logging.getLogger(module)
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(logging.NOTSET)
 
 
 def text_of(words: list[str]) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from typer import Option
 
 from ufo_experience.cli.answers import answer_changes, answer_records, record_text, stats_text
-from ufo_experience.cli.app import command, open_memory
+from ufo_experience.cli.app import command, open_memory, telling_itself
 from ufo_experience.cli.arguments import Context, DryRun, Ids, Worked, takes_filter
 from ufo_experience.cli.console import Table, counted
 from ufo_experience.errors import DataError, UsageError
@@ -140,10 +140,10 @@ def export(
 @command("Look after")
 def verify(ctx: Context) -> None:
     """Check every record and the index; exit code 65 if anything is wrong."""
-    with open_memory(ctx) as (console, memory):
+    with telling_itself("ufo_experience.store"), open_memory(ctx) as (console, memory):
         found = memory.verify()
         for problem in found.corrupt:
-            console.note(f"corrupt: {problem.file}: {problem.message}")
+            console.note(f"corrupt: {problem.place}: {problem.message}")
         if any(one.code not in LEFT_ALONE and one.file != "index" for one in found.corrupt):
             console.note("what is corrupt is left out: bring it back from a backup, or delete the file or line")
         if found.index != "ok":

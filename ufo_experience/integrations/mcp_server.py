@@ -281,8 +281,8 @@ class ExperienceServer(MCPServer):
         except MCPError as error:
             if not (isinstance(error.data, dict) and "requiredCapabilities" in error.data):
                 raise
-            told = f"this client cannot ask its user; on the command line: ufo-experience approve {arguments['id']}"
-            raise ToolError(told) from error
+            approve = f"ufo-experience approve {arguments['id']} --db {quoted(self.memory.store.location)}"
+            raise ToolError(f"this client cannot ask its user; on the command line: {approve}") from error
 
     async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None, context: Any = None) -> Any:
         try:

@@ -26,7 +26,7 @@ from ufo_experience.errors import UsageError, names_arguments
 from ufo_experience.ids import new_id
 from ufo_experience.index.base import Filter, Progress
 from ufo_experience.memory.parts import Parts
-from ufo_experience.memory.upkeep import Upkeep, id_of
+from ufo_experience.memory.upkeep import Closed, Upkeep, id_of
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
 from ufo_experience.redact import redact_json, redact_text
@@ -112,9 +112,12 @@ class ExperienceMemory(Upkeep):
         return cls(location, embedder=embedder, top_k=top_k, threshold=threshold, create=create, settings=settings)
 
     def close(self) -> None:
-        """Let go of files and connections. What was stored is safe without it."""
-        self.parts.close()
-        self.store.close()
+        """Let go of files and connections; what is asked for after it raises `UsageError`. What was stored is safe."""
+        if not isinstance(self.store, Closed):
+            self.parts.close()
+            self.store.close()
+            closed: Any = Closed(self.store.location)
+            self.store = self.parts = closed
 
     def __enter__(self) -> ExperienceMemory:
         return self
@@ -130,11 +133,16 @@ class ExperienceMemory(Upkeep):
         """The records, the newest first."""
         return iter(self.list())
 
+    def __contains__(self, one: object) -> bool:
+        """True when a record, or one whose id begins so, is stored."""
+        return any(id.startswith(id_of(one)) for id in self.store.ids())
+
     def __bool__(self) -> bool:
         return True  # an empty memory is one
 
     def __repr__(self) -> str:
-        return f"<ExperienceMemory {self.store.location!r}: {len(self)} records>"
+        held = "closed" if isinstance(self.store, Closed) else f"{len(self)} records"
+        return f"<ExperienceMemory {self.store.location!r}: {held}>"
 
     # ---- learning ----
 
@@ -291,7 +299,7 @@ class ExperienceMemory(Upkeep):
             expect(str, given, name)
         least = self.settings.threshold if threshold is None else threshold
         k = self.settings.top_k if top_k is None else top_k
-        among = None if only is None else frozenset(only)
+        among = None if only is None else frozenset(resolve(self.store, only))
         screen = None
         if controls is not None:
             from ufo_experience.procedure.screen import in_view
@@ -312,12 +320,10 @@ class ExperienceMemory(Upkeep):
         *,
         max_tokens: int | None = None,
         format: Format = "text",
-        allowed_actions: Collection[str] | None = None,
     ) -> PromptBlock:
         """The prompt for `task` with `hits` as few-shot examples (retrieved here when not given).
 
-        Failed runs that came with a `Retrieval` are shown as tried and failed. Steps of actions not among
-        `allowed_actions` are left out. What was shown is noted in the audit log.
+        Failed runs that came with a `Retrieval` are shown as tried and failed. The audit log notes what was shown.
         """
         from ufo_experience.prompt.builder import build_prompt
 
@@ -330,7 +336,6 @@ class ExperienceMemory(Upkeep):
                 shown,
                 max_tokens=limit,
                 format=format,
-                allowed_actions=allowed_actions,
                 runs_of=self._runs_of,
                 lessons_of=self.parts.lessons_of,
                 beginning=self._beginning(found),
@@ -472,18 +477,15 @@ class ExperienceMemory(Upkeep):
             self.parts.lessons.credit({*filter(is_lesson, named)}, success)
         return done
 
-    def calibrate(
-        self, labels: str | Path | None = None, *, precision: float = 0.95, apply: bool = False
-    ) -> Calibration:
-        """Find the threshold for the embedder in use from labelled pairs, or (without) from the store itself.
+    def calibrate(self, labels: str | Path, *, precision: float = 0.95, apply: bool = False) -> Calibration:
+        """Find the threshold for the embedder in use from a file of labelled pairs.
 
         With `apply` it is kept in the index until another calibration replaces it; see `calibration.calibrate`.
         """
-        from ufo_experience.retrieve.calibration import calibrate, keep, read_pairs
+        from ufo_experience.retrieve.calibration import calibrate, keep
 
         self.index()
-        pairs = None if labels is None else read_pairs(Path(labels), self.parts.index)
-        found = calibrate(self.parts.retriever, pairs, precision=precision)
+        found = calibrate(self.parts.retriever, Path(labels), precision=precision)
         if apply:
             keep(self.parts.index, found)
             del self.parts.retriever
@@ -543,6 +545,10 @@ class ExperienceMemory(Upkeep):
         ]
 
     def recommend(self, state: Mapping[str, Any], k_actions: int = 5, k_records: int = 25) -> Advice:
-        """What tends to work in this state, by action; advice, never a decision. See `structured.recommend`."""
+        """What tends to work in this state, by action; advice, never a decision. See `structured.recommend`. Where no
+        run of this very task is known, it is drawn from those of the task that `retrieve` finds nearest.
+        """
         hits = self.query(state, k=k_records)
+        near = [] if hits else self.retrieve(state["task"], application=state.get("application"), top_k=1)
+        hits = hits or [one for hit in near for one in self.query({**state, "task": hit.task}, k=k_records)]
         return recommend([hit.experience for hit in hits], k_actions=k_actions)

@@ -41,6 +41,16 @@ MOST_RUNS = 16  # of one task, that are compared for its procedure
 _log = logging.getLogger(__name__)
 
 
+class Closed:
+    """In place of the store of a memory that was closed, and of its parts: it knows where it was, and no more."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+
+    def __getattr__(self, name: str) -> Any:
+        raise UsageError("the memory is closed: open it again")
+
+
 @names_arguments
 class Upkeep:
     """What the owner of a store does with it, whatever the records are used for."""

@@ -47,7 +47,6 @@ class Trees:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Trees:
-        """Trees from an object of the file."""
         roots, feature, left, right = (np.array(data[name], np.int64) for name in ("roots", "feature", "left", "right"))
         threshold, value = (np.array(data[name], np.float64) for name in ("threshold", "value"))
         return cls(tuple(data["names"]), data["base"], data["depth"], roots, feature, threshold, left, right, value)
@@ -65,7 +64,6 @@ class Trees:
 
 @lru_cache(maxsize=1)
 def _fitted() -> tuple[dict[str, float], Trees]:
-    """The weights of the order, and the trees."""
     data = json.loads(FILE.read_text(encoding="utf-8"))
     return data["order"], Trees.from_data(data["score"])
 

@@ -228,7 +228,7 @@ def _stored_in(folder: Path) -> list[Any]:
     try:
         store = FolderStore.open(folder, create=False)
         torn = [one for one in store.verify().corrupt if one.code not in LEFT_ALONE]
-        errors = [DataError(one.message.removeprefix(f"{one.file}:").strip(), file=one.file) for one in torn]
+        errors = [DataError(one.message, file=one.place) for one in torn]
         return [*map(_full, store.scan()), *errors]
     except DataError:
         paths = sorted((folder / "records").glob("??/*.json"))

@@ -19,6 +19,7 @@ from ufo_experience.schema import Experience, Provenance, Trust, expect, readabl
 from ufo_experience.store.base import ExperienceStore, check_expected
 from ufo_experience.trust.risk import risks
 
+_TOLD = 10  # records of a report
 MIN_PREFIX = 4  # digits of an id that must be given
 
 
@@ -85,6 +86,11 @@ class ChangeReport(tuple[Experience, ...]):
         report = super().__new__(cls, records)
         report.left_out, report.dry_run = tuple(left_out), dry_run
         return report
+
+    def __repr__(self) -> str:
+        tasks = "".join(f"\n  {one.id[:8]} {one.state.request or one.state.task:.60}" for one in self[:_TOLD])
+        more = f"\n  and {len(self) - _TOLD} more" if len(self) > _TOLD else ""
+        return f"<ChangeReport{', dry run' * self.dry_run}: {len(self)} records{tasks}{more}>"
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -184,7 +184,7 @@ class Watch:
         end = data.rfind(b"\n") + 1  # what comes behind is not finished
         for _, event in self.events_in(data[:end]):
             if isinstance(event, Problem):
-                damage = damage or [event.message]
+                damage = damage or [f"{event.place}: {event.message}"]
             else:
                 (said,) = db.execute("SELECT status FROM record WHERE id = ?", (event.id,)).fetchone() or (None,)
                 status = status_of(said).after(event)
@@ -213,7 +213,7 @@ class Watch:
                     raise DataError("not as it was written", file=file, line=number, code="E_SCHEMA")
                 yield number, validate(Event, bare, file=file, line=number)
             except DataError as error:
-                yield number, Problem(file=file, line=number, code=error.code, message=str(error))
+                yield number, _problem_of(error, file)
 
 
 def status_of(data: str | None) -> Status:
@@ -279,8 +279,13 @@ def _problem(path: Path, records: Path, watch: Watch, seen: dict[str, Path]) -> 
             )
             raise DataError(said, file=str(path), code="E_EDITED")
     except DataError as error:
-        return Problem(file=str(path), code=error.code, message=str(error))
+        return _problem_of(error, str(path))
     return None
+
+
+def _problem_of(error: DataError, file: str) -> Problem:
+    field = f"[{error.field}]: " if error.field else ""
+    return Problem(file=file, line=error.line, code=error.code, message=field + error.reason)
 
 
 def _entries(folder: Path) -> Iterator[Path]:

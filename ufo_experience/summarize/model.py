@@ -50,8 +50,6 @@ class Sentence(Answer):
 
 
 class SlotMeaning(Answer):
-    """What a placeholder stands for."""
-
     slot: str
     meaning: str
 
@@ -119,7 +117,6 @@ def _frame(trajectory: Trajectory, steps: list[dict[str, Any]], plan: list[str],
 
 
 def _step(number: int, step: Step) -> dict[str, Any]:
-    """One step, without what is empty."""
     said = {
         "number": number,
         "observation": step.observation,
@@ -255,7 +252,6 @@ class OpenAISummarizer(Summarizer):
 
     @property
     def spending(self) -> Spending:
-        """What its service was asked for so far."""
         return self._service.ledger.spending
 
     def summary(self, trajectory: Trajectory) -> Summary:

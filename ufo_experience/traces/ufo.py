@@ -105,7 +105,7 @@ def _tell(
         score=judged.score if judged and success is not None else None,
         **_spent(entries), plan=next(filter(None, plans), ()), agent=agent, env=_SYSTEMS.get(agent, "windows"),
         started_at=draft.name if in_folder else None,
-        sources=[session.path.with_name(EVALUATION)] if evaluation and not session.entries[-1].verdict else [],
+        sources=[session.path.with_name(EVALUATION)] if evaluation else [],
         complete=goes_on or session.complete, problems=session.problems,
     )  # fmt: skip
 
