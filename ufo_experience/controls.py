@@ -155,7 +155,6 @@ class ListedControl:
 
 
 def in_view(listed: Sequence[ListedControl]) -> VisibleControls:
-    """Name and type of each control in view."""
     return frozenset((one.name, one.kind) for one in listed if one.name)
 
 
