@@ -25,7 +25,7 @@ from ufo_experience.errors import RefusedError
 from ufo_experience.procedure.cleaning import printable
 from ufo_experience.retrieve.answer import SIGNALS
 from ufo_experience.schema import Trust
-from ufo_experience.store.location import quoted
+from ufo_experience.store.files import quoted
 
 
 @pytest.fixture(scope="module")
@@ -512,7 +512,7 @@ def test_a_reader_that_has_gone_is_no_error(filled):
 )
 def test_a_location_is_quoted_for_the_shell_of_the_system(monkeypatch, system, location, shown):
     """What is copied is what was meant; the shells of Windows know no apostrophes, or keep them."""
-    monkeypatch.setattr("ufo_experience.store.location.os.name", system)
+    monkeypatch.setattr("ufo_experience.store.files.os.name", system)
     quoted_so = quoted(location)
     monkeypatch.undo()
     assert quoted_so == shown

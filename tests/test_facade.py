@@ -215,7 +215,7 @@ def test_purge_by_filter_erases_and_an_unknown_source_is_an_error(filled, tmp_pa
     assert gone
     kept = b"".join(path.read_bytes() for path in (tmp_path / "db").rglob("*") if path.is_file())
     assert b"Bluetooth & devices" not in kept
-    with pytest.raises(NotFoundError, match="nearest"):
+    with pytest.raises(NotFoundError, match="ufo-experience sources"):
         filled.purge("no/such/folder")
 
 

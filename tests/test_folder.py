@@ -19,7 +19,7 @@ from tests.conftest import link_or_skip
 from tools import crash
 from ufo_experience import ExperienceMemory, RecordFilter, Trust
 from ufo_experience.errors import DataError, LockedError, NotFoundError, RefusedError
-from ufo_experience.store import FolderStore, location
+from ufo_experience.store import FolderStore
 from ufo_experience.store.files import writer_lock
 from ufo_experience.store.watch import Watch
 
@@ -295,16 +295,17 @@ def test_no_byte_of_a_purged_record_stays(tmp_path):
         assert path.name.startswith("audit") or b"xylophone" not in data, path
 
 
-def test_a_removed_record_comes_back_from_its_folder_and_is_purged_there(memory):
-    """`removed/` holds it until then."""
+def test_a_removed_record_comes_back_and_is_purged(memory):
+    """Its file stays until then."""
     (one,) = memory.list()
     memory.remove(one.id)
-    assert (Path(memory.store.location) / "removed" / f"{one.id}.json").exists()
-    assert not list((Path(memory.store.location) / "records").glob("*/*.json"))
+    assert memory.list() == []
     memory.undo_remove(one.id[:8])
     assert the_file(memory).name.startswith("send-an-email")
     memory.remove(one.id)
+    assert the_file(memory).exists()
     memory.purge(where=RecordFilter(ids=(one.id,)))
+    assert not list((Path(memory.store.location) / "records").glob("*/*.json"))
     with pytest.raises(NotFoundError):
         memory.undo_remove(one.id[:8])
 
@@ -384,39 +385,6 @@ def test_links_in_place_of_its_folders_are_refused(memory, tmp_path):
     link_or_skip(Path(memory.store.location) / ".index", tmp_path / "elsewhere")
     with pytest.raises(RefusedError, match="a link"):
         open_memory(Path(memory.store.location))
-
-
-def test_a_synced_folder_is_read_and_written_only_when_allowed(memory, tmp_path):
-    """What OneDrive carries to others can be lost there."""
-    folder = shutil.copytree(memory.store.location, tmp_path / "OneDrive - Contoso" / "db")
-    with open_memory(folder) as synced:
-        assert synced.retrieve(TASK).hits
-        with pytest.raises(RefusedError, match="OneDrive"):
-            synced.remember("A", [{"action": "click", "control": "B"}])
-    with open_memory(folder, allow_network_store=True) as synced:
-        synced.remember("A", [{"action": "click", "control": "B"}])
-
-
-@pytest.mark.parametrize(
-    ("mounts", "path", "carrier"),
-    [
-        ("1 1 0:1 / / rw - ext4 a rw\n2 1 0:2 / /mnt/x rw - nfs4 b rw", "/mnt/x/db", "a network file system"),
-        ("1 1 0:1 / / rw - ext4 a rw\n2 1 0:2 / /mnt/x rw - nfs4 b rw", "/mnt/xy/db", None),
-        ("2 1 0:2 / /my\\040share rw - fuse.sshfs b rw", "/my share/db", "a network file system"),
-        ("", "/home/me/Dropbox (Personal)/db", "Dropbox (Personal)"),
-        ("", "/home/me/dropboxes/db", None),
-    ],
-)
-def test_a_network_drive_is_known_by_its_mount_or_name(tmp_path, monkeypatch, mounts, path, carrier):
-    """The deepest mount counts; a name that only looks alike is local."""
-    file = tmp_path / "mounts"
-    file.write_text(mounts)
-    monkeypatch.setattr(location, "_MOUNTS", file)
-    location.carried_by.cache_clear()
-    if mounts and os.name == "nt":
-        pytest.skip("POSIX mounts")
-    assert location.carried_by(Path(path)) == carrier
-    location.carried_by.cache_clear()
 
 
 def test_where_the_index_cannot_be_written_questions_are_answered_from_memory(memory, caplog):

@@ -20,8 +20,8 @@ from ufo_experience.cli import app as command
 from ufo_experience.errors import UsageError
 from ufo_experience.review.app import build_app, environment
 from ufo_experience.review.guard import COOKIE, FORM, MAX_BODY
+from ufo_experience.store.files import quoted
 from ufo_experience.store.lessons import Lesson
-from ufo_experience.store.location import quoted
 
 pytestmark = pytest.mark.server
 

@@ -40,7 +40,7 @@ class Ledger:
 
     def __init__(self, max_cost: float | None = None) -> None:
         self.max_cost = max_cost
-        self.requests = self.input_tokens = self.output_tokens = 0
+        self.requests = self.tokens = 0
         self.cost = self._reserved = 0.0
         self._lock = threading.Lock()
 
@@ -76,13 +76,13 @@ class Ledger:
             cost = _dollars(price, *used)
             with self._lock:
                 self._reserved, self.cost = self._reserved - most, self.cost + cost
-                self.input_tokens, self.output_tokens = self.input_tokens + used[0], self.output_tokens + used[1]
+                self.tokens += sum(used)
 
     @property
     def spending(self) -> Spending:
         """What was spent so far."""
         with self._lock:
-            return Spending(self.requests, self.input_tokens + self.output_tokens, self.cost)
+            return Spending(self.requests, self.tokens, self.cost)
 
     def count_request(self) -> None:
         """Count one request on the wire; another try is a request, too."""

@@ -22,6 +22,7 @@ from ufo_experience.request import forget
 from ufo_experience.schema import Experience, Problem, State, Trajectory, Trust, expect_if_given, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.exchange import ImportReport
+from ufo_experience.store.records import encode
 from ufo_experience.summarize import Summarizer, experience_id
 from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
@@ -311,29 +312,20 @@ class _Storing:
         self._since = time.monotonic()
 
     def take(self, made: Experience) -> None:
-        """Store a record, now or soon with others."""
+        """Store a record, now or soon with others; one over a limit is listed."""
+        try:
+            encode(made)
+        except DataError as error:
+            self._report.failed.append((made.provenance.source or made.id, str(error)))
+            return
         self.waiting[made.id] = made
         if len(self.waiting) >= COMMIT_EVERY or time.monotonic() - self._since >= COMMIT_SECONDS:
             self.finish()
 
     def finish(self) -> None:
         """Store what waits; durable when it returns."""
-        records, self.waiting = list(self.waiting.values()), {}
-        self._since = time.monotonic()
-        self._add(records)
-
-    def _add(self, records: Sequence[Experience]) -> None:
-        """Store a group; a record over a limit is listed, and the others are stored all the same."""
-        report = self._report
-        try:
-            done = self._store.add(records)
-        except DataError as error:
-            if len(records) == 1:
-                report.failed.append((records[0].provenance.source or records[0].id, str(error)))
-                return
-            for one in records:
-                self._add([one])
-            return
+        records, self.waiting, self._since = list(self.waiting.values()), {}, time.monotonic()
+        done, report = self._store.add(records), self._report
         report.added += done.added
         report.skipped += [(id, "was removed from this store before") for id in done.skipped]
         report.incomplete = [one for one in report.incomplete if one[0] not in done.skipped]

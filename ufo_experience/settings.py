@@ -44,9 +44,8 @@ class Settings(BaseModel):
     """The store: a folder (`~` is your home folder), or the URL of a PostgreSQL database."""
 
     embedder: str = "auto"
-    """What turns texts into vectors: `hashing`, `openai:MODEL`, `azure:DEPLOYMENT`, `local:MODEL`,
-    `fastembed:MODEL`, `model2vec:FOLDER`; `auto` is that of the index, for a new store OpenAI's if a key is set, else
-    `hashing`."""
+    """What turns texts into vectors: `hashing`, `openai:MODEL`, `azure:DEPLOYMENT`, `local:MODEL`, `model2vec:FOLDER`;
+    `auto` is that of the index, for a new store OpenAI's if a key is set, else `hashing`."""
 
     summarizer: str = "extractive"
     """Who words the records of `ingest`: `extractive` (rules, nothing is sent), `openai`, `openai:MODEL` (redacted
@@ -68,9 +67,6 @@ class Settings(BaseModel):
     min_trust: Trust | None = None
     """The least trust a record must have to be shown; unset: `verified`, in a store shared with others `approved`.
     Imported records take `approved`."""
-
-    allow_network_store: bool = False
-    """Write a folder whose files are carried to other machines (a network drive, OneDrive, Dropbox)."""
 
     allow_http_service: bool = False
     """Ask a model service inside your own network over http:// (vLLM, Ollama), without TLS."""

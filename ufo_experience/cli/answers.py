@@ -21,7 +21,6 @@ _PAIRS = {
     "skipped": ("source", "reason"),
     "failed": ("source", "error"),
     "shortened": ("source", "reason"),
-    "conflicts": ("id", "reason"),
     "incomplete": ("id", "lacks"),
     "left_out": ("id", "reason"),
 }
@@ -87,11 +86,11 @@ def _told(what: str, pairs: Sequence[tuple[str, str]], *, verbose: bool = False)
 
 
 def tell_problems(console: Console, report: IngestReport | ImportReport) -> None:
-    """What could not be read, what was read in part, and what stands against what is known, a line each."""
+    """What could not be read, and what was read in part, a line each."""
     for problem in getattr(report, "problems", ()):
         console.note(f"{problem.place}: {problem.code}: {problem.message}")
-    for what, name in (("failed", "failed"), ("shortened", "shortened"), ("quarantined", "conflicts")):
-        for line in _told(what, getattr(report, name, ())):
+    for name in ("failed", "shortened"):
+        for line in _told(name, getattr(report, name, ())):
             console.note(line)
 
 
@@ -230,18 +229,16 @@ def stats_text(told: StoreStats, threshold: float | str) -> str:
         shown = [f"{count} {name}" for name, count in list(found.items())[:most]]
         return ", ".join(shown + ([f"{len(found) - most} more"] if len(found) > most else [])) or "-"
 
-    size = "" if told.bytes is None else f"{told.bytes / 1e6:.1f} MB"
     in_use = "auto" if told.threshold is None else f"{told.threshold:.3g}{' (calibrated)' * (threshold == 'auto')}"
     index = f"{told.indexed} of {told.records} records embedded by {told.embedder}, threshold {in_use}"
     dates = f"{told.oldest:%Y-%m-%d} to {told.newest:%Y-%m-%d}" if told.oldest and told.newest else "-"
     facts = {
-        "store": f"{told.location} {size}".strip(),
+        "store": told.location,
         "records": f"{told.records}, {dates}",
         "outcome": most_of(told.outcome),
         "trust": most_of(told.trust),
         "risky": f"{told.risky} with a step to look at before it is approved" if told.risky else "",
         "applications": most_of(told.applications),
-        "formats": most_of(told.formats),
         "used": f"{told.injected} times by the reports, helped {told.helped}, hurt {told.hurt}",
         "look again": f"{told.look_again} that last did not work; which, and what to do: ufo-experience list"
         if told.look_again

@@ -25,12 +25,11 @@ _SWITCHES = {
     "--json": "as_json",
     "-v": "verbose",
     "--verbose": "verbose",
-    "--allow-network-store": "allow_network_store",
     "--allow-http-service": "allow_http_service",
 }
 _ANYWHERE = (
     "With every command: --db STORE (a folder or a URL; default: experience_db), --json (one JSON object on stdout), "
-    "-v, --verbose (say more, on stderr), --allow-network-store, --allow-http-service."
+    "-v, --verbose (say more, on stderr), --allow-http-service."
 )
 _OTHER_ARGUMENTS = ("NoSuchOption", "MissingParameter", "UsageError")  # errors of arguments a command does not take
 _ARGUMENT_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")

@@ -1,11 +1,9 @@
-"""Embeddings computed on this machine (extras): models of sentence-transformers, ONNX models, static models.
+"""Embeddings computed on this machine (extras): models of sentence-transformers, and static ones (model2vec).
 
-fastembed runs ONNX models without torch. A static model (model2vec) is a table of word vectors: no torch either, some
-tens of microseconds a text.
+A static model is a table of word vectors: no torch, some tens of microseconds a text.
 """
 
 import importlib.util
-import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -98,22 +96,4 @@ class StaticEmbedder(_LoadedModel):
         return found
 
 
-class FastEmbedder(_LoadedModel):
-    """An ONNX model that fastembed knows, such as `BAAI/bge-small-en-v1.5`.
-
-    It is kept in `FASTEMBED_CACHE_PATH`, else below the home folder: fastembed's own choice is temporary.
-    """
-
-    provider, package, example = "fastembed", "fastembed", "BAAI/bge-small-en-v1.5"
-
-    def _open(self, model: str) -> Any:
-        from fastembed import TextEmbedding
-
-        kept = os.environ.get("FASTEMBED_CACHE_PATH") or str(Path.home() / ".cache" / "fastembed")
-        return TextEmbedding(model, cache_dir=kept)
-
-    def _embed(self, model: Any, texts: list[str], kind: Kind) -> Any:
-        return list(model.query_embed(texts) if kind == "query" else model.passage_embed(texts))
-
-
-MODELS: dict[str, type[_LoadedModel]] = {one.provider: one for one in (LocalEmbedder, StaticEmbedder, FastEmbedder)}
+MODELS: dict[str, type[_LoadedModel]] = {one.provider: one for one in (LocalEmbedder, StaticEmbedder)}

@@ -206,8 +206,6 @@ class SqliteIndex:
             if kept is not None and kept != base.length_of(embedder):
                 self._catalog.write(tables.forget_vectors, embedder.name)
                 self._vectors.delete()
-            elif self.embedder_name() != embedder.name:
-                self._catalog.write(tables.use_embedder, embedder.name)
             self._vectors.forget()
             self._seen = None
         return self.sync(progress, thorough=True)

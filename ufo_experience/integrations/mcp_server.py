@@ -21,8 +21,8 @@ from ufo_experience.ids import content_hash
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.runs import join
 from ufo_experience.schema import Experience
+from ufo_experience.store.files import quoted
 from ufo_experience.store.lessons import is_lesson
-from ufo_experience.store.location import quoted
 from ufo_experience.store.selection import RecordFilter
 
 with needs_extra("mcp"):

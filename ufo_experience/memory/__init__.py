@@ -90,7 +90,7 @@ class ExperienceMemory(Upkeep):
         base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold)
         expect_known(base.embedder)
         if location is None or isinstance(location, (str, Path)):
-            location = open_store(base.db, create=create, network=base.allow_network_store)
+            location = open_store(base.db, create=create)
         elif where is None:
             raise UsageError(
                 f"location is a path, a URL or a store (Settings go into settings=…), not {type(location).__name__}"
@@ -197,7 +197,7 @@ class ExperienceMemory(Upkeep):
             meant = [one for one in known if one.outcome.success in (None, success)]
             report.judged = [self.judge(one.id, success=success).id for one in meant]
         why = self.index_if_possible() if report.added or report.known else None
-        if why and self._failure:
+        if why and why == self.waiting_for_index:
             report.problems.append(Problem(file=self.store.location, code=NOT_INDEXED, message=why))
         if report.failed and not (report.read or report.added or report.known):
             _log.warning("nothing was read; %s: %s", *report.failed[0])

@@ -22,9 +22,8 @@ from ufo_experience.settings import Settings
 from ufo_experience.store import exchange, selection
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
 from ufo_experience.store.exchange import ExportReport, ImportReport
-from ufo_experience.store.files import storage_errors
+from ufo_experience.store.files import quoted
 from ufo_experience.store.lessons import Lesson, is_lesson
-from ufo_experience.store.location import quoted
 from ufo_experience.store.selection import ChangeReport, RecordFilter, SourceInfo, StoreStats, resolve
 from ufo_experience.trust.risk import risks
 
@@ -59,7 +58,8 @@ class Upkeep:
         self.store: ExperienceStore = store
         self.settings: Settings = settings
         self.parts: Parts = parts
-        self._failure: ServiceError | None = None
+        # why what was stored last has no vector, and the command for when that is mended; None when it has
+        self.waiting_for_index: str | None = None
 
     def _runs_of(self, run: Experience) -> Records:
         """The newest other runs of the same task that may be shown, or that failed: the evidence of its procedure."""
@@ -80,7 +80,7 @@ class Upkeep:
             embedder = self.parts.embedder()
             before = replace(embedder.spending)
             report = index.rebuild(progress) if rebuild else index.sync(progress, thorough=True)
-        self._failure = None
+        self.waiting_for_index = None
         requests, cost = embedder.spending.requests - before.requests, embedder.spending.cost - before.cost
         return replace(report, requests=requests, cost=cost, seconds=time.perf_counter() - began)
 
@@ -93,25 +93,18 @@ class Upkeep:
 
     def index_if_possible(self) -> str | None:
         """Index what was stored; returns why it has to wait, found by its words, where it has."""
-        before, self._failure = self._failure, None
         try:
             self.parts.index.sync()
+            self.waiting_for_index = None
         except LockedError as error:
-            self._failure = before
             return str(error)
         except ServiceError as error:
-            self._failure = error
-            if before is None or before.code != error.code:
-                _log.warning("%s", self.waiting_for_index)
+            command = f"ufo-experience index --db {quoted(self.store.location)}"
+            why = f"stored and found by words, but not embedded: {error}; when that is mended: {command}"
+            if self.waiting_for_index is None:
+                _log.warning("%s", why)
+            self.waiting_for_index = why
         return self.waiting_for_index
-
-    @property
-    def waiting_for_index(self) -> str | None:
-        """Why what was stored last has no vector, and the command for when that is mended; None when it has."""
-        if self._failure is None:
-            return None
-        command = f"ufo-experience index --db {quoted(self.store.location)}"
-        return f"stored and found by words, but not embedded: {self._failure}; when that is mended: {command}"
 
     def verify(self) -> StoreReport:
         """Read every byte of records, events and index, and say what is wrong."""
@@ -212,9 +205,8 @@ class Upkeep:
             self.parts.lessons.forget({one.id for one in gone})
             self._forget(gone)
         if not gone and not meant.all:
-            near = ", ".join(selection.known_sources(self.store, meant.source)) if meant.source else ""
-            why = f"no record comes from {meant.source!r}" if meant.source else "no record fits"
-            raise NotFoundError(f"{why}; nearest: {near}" if near else why, file=self.store.location)
+            why = f"no record comes from {meant.source!r}; ufo-experience sources lists where they come from"
+            raise NotFoundError(why if meant.source else "no record fits", file=self.store.location)
         return ChangeReport(gone, dry_run=dry_run)
 
     def _forget(self, gone: Sequence[Experience]) -> None:
@@ -271,8 +263,7 @@ class Upkeep:
         if path.is_file() and report.failed and not (report.added or report.known or report.skipped):
             raise DataError(report.failed[0][1], file=report.failed[0][0])
         if approve:
-            same = {one.id for one in self.store.scan() if _same_file(one.provenance.source, path)}
-            known = tuple(sorted({*report.added, *report.known, *same}))
+            known = tuple(sorted({*report.added, *report.known}))
             report.approved = [one.id for one in (self.approve(*known) if known else ())]
         self.index_if_possible()
         return report
@@ -310,7 +301,6 @@ class Upkeep:
             trust=_counts(one.trust.value for one in records),
             outcome=_counts(one.outcome.word for one in records),
             applications=_counts(one.state.application or "-" for one in records),
-            formats=_counts(one.provenance.format or "-" for one in records),
             risky=sum(one.trust is not Trust.APPROVED and bool(risks(one)) for one in records),
             injected=sum(one.usage.injected for one in records),
             helped=sum(one.usage.helped for one in records),
@@ -318,7 +308,6 @@ class Upkeep:
             look_again=sum(self.parts.policy.look_again(one) is not None for one in records),
             oldest=min(times, default=None),
             newest=max(times, default=None),
-            bytes=_size(self.store),
             embedder=name,
             indexed=index.count() - len(index.missing()) if name else 0,
             threshold=calibrated if given == "auto" else given,
@@ -351,17 +340,3 @@ def id_of(one: object) -> str:
 def _counts(names: Iterable[str]) -> dict[str, int]:
     """How often each name stands there, the most frequent first."""
     return dict(Counter(names).most_common())
-
-
-def _size(store: ExperienceStore) -> int | None:
-    """The bytes that a folder takes on disk."""
-    root = getattr(store, "root", None)
-    if not isinstance(root, Path):
-        return None
-    with storage_errors(root):
-        files = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
-        return sum(path.lstat().st_size for path in files)
-
-
-def _same_file(source: str, file: Path) -> bool:
-    return Path(source).name == file.name and Path(source).resolve() == file.resolve()

@@ -106,7 +106,7 @@ class Added:
 
 @dataclass
 class StoreReport:
-    """What `verify` found. `corrupt` is empty when all is whole; `index` is ok or damaged."""
+    """What `verify` found: how many records (removed ones, too) are whole, and which not; `index` is ok or damaged."""
 
     records: int = 0
     corrupt: list[Problem] = field(default_factory=list)

@@ -38,14 +38,11 @@ _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": Tru
 
 @dataclass
 class ImportReport:
-    """Ids `added`, what was `skipped` or `failed` (each with the reason), added ids in `conflicts` with what is stored
-    (quarantined), ids `known` before and `approved` now.
-    """
+    """Ids `added`, what was `skipped` or `failed` (each with the reason), ids `known` before and `approved` now."""
 
     added: list[str] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
-    conflicts: list[tuple[str, str]] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     approved: list[str] = field(default_factory=list)
 
@@ -102,8 +99,7 @@ def import_entries(
 ) -> ImportReport:
     """Add the records and lessons of an export that was read already; with `restore` they are taken as written.
 
-    The same id with the same content is skipped. The same id with other content gets an id of its own and is
-    reported as a conflict; neither overwrites the other. A bad entry fails alone.
+    The same id with the same content is skipped, with other content it has failed. A bad entry fails alone.
     """
     report = ImportReport()
     pending: dict[str, Experience] = {}
@@ -120,8 +116,14 @@ def import_entries(
                 continue
             one = redact_record(_read_entry(entry, restore), keep_observations)
             encode(one)  # over a limit: this entry fails, not the group it is stored in
-            if placed := _placed(store, one, what, pending, report):
-                pending[placed.id] = placed
+            known = pending.get(one.id) or (store.get(one.id) if one.id in store else None)
+            if known is None:
+                pending[one.id] = one
+            elif _content(known) == _content(one):
+                report.skipped.append((what, "stored already"))
+                report.known.append(one.id)
+            else:
+                raise DataError("the store holds another record of this id: give this one another id")
         except DataError as error:
             report.failed.append((what, str(error)))
     done = store.add(pending.values())
@@ -193,26 +195,6 @@ def _read_lesson(entry: Mapping[str, Any], restore: bool) -> Lesson:
         return validate(Lesson, entry)
     strange = {"trust": Trust.QUARANTINED, "helped": 0, "hurt": 0}
     return validate(Lesson, redact_json(dict(entry))).model_copy(update=strange)
-
-
-def _placed(
-    store: ExperienceStore, one: Experience, what: str, pending: Mapping[str, Experience], report: ImportReport
-) -> Experience | None:
-    """The record under an id that is free for its content; None where it is stored already."""
-    known = pending.get(one.id) or (store.get(one.id) if one.id in store else None)
-    if known is None:
-        return one
-    other_id = content_id({"id": one.id, "content": _content(one)})
-    if _content(known) == _content(one):
-        report.skipped.append((what, "stored already"))
-        report.known.append(one.id)
-    elif other_id in pending or other_id in store:
-        report.skipped.append((what, f"stored already, as {other_id}"))
-        report.known.append(other_id)
-    else:
-        report.conflicts.append((what, f"the store holds another record of this id; added as {other_id}, quarantined"))
-        return one.model_copy(update={"id": other_id, "trust": Trust.QUARANTINED})
-    return None
 
 
 def _content(experience: Experience) -> dict[str, Any]:

@@ -52,8 +52,7 @@ CREATE TABLE ufo_experience.store (
     single boolean PRIMARY KEY DEFAULT true CHECK (single),
     version integer NOT NULL,
     store_id text NOT NULL,
-    embedder text,
-    created_at timestamptz NOT NULL DEFAULT now()
+    embedder text
 );
 CREATE TABLE ufo_experience.secret (single boolean PRIMARY KEY DEFAULT true CHECK (single), key bytea NOT NULL);
 CREATE TABLE ufo_experience.record (
@@ -62,17 +61,14 @@ CREATE TABLE ufo_experience.record (
     trust text NOT NULL,
     status json NOT NULL,
     removed boolean NOT NULL DEFAULT false,
-    indexed boolean NOT NULL DEFAULT false,
-    author text NOT NULL DEFAULT session_user,
-    learned_at timestamptz NOT NULL DEFAULT now()
+    indexed boolean NOT NULL DEFAULT false
 );
 CREATE INDEX record_not_indexed ON ufo_experience.record (id) WHERE NOT indexed;
 CREATE TABLE ufo_experience.event (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id text COLLATE "C" NOT NULL,
     kind text NOT NULL,
-    event json NOT NULL,
-    author text NOT NULL DEFAULT session_user
+    event json NOT NULL
 );
 CREATE INDEX event_by_id ON ufo_experience.event (id);
 CREATE TABLE ufo_experience.row (
@@ -149,8 +145,8 @@ class PostgresStore(ExperienceStore):
             self.cache_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @classmethod
-    def open(cls, url: str, *, create: bool = True, lock_timeout: float = 10.0, network: bool = True) -> PostgresStore:
-        """Open the store in a database; see `open_store`. `network` allows nothing: a server is made for it."""
+    def open(cls, url: str, *, create: bool = True, lock_timeout: float = 10.0) -> PostgresStore:
+        """Open the store in a database; see `open_store`."""
         database = Database(url, lock_timeout=lock_timeout)
         return cls(database, _open_tables(database, create))
 

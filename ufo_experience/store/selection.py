@@ -232,16 +232,13 @@ class SourceInfo:
 
 @dataclass(frozen=True)
 class StoreStats:
-    """What is in a store. The counts are by name, the most frequent first; `bytes` is what a folder takes on disk;
-    `threshold` is that of the settings, else the calibrated one, else None (0.75).
-    """
+    """What is in a store. Counts by name are the most frequent first; `threshold` None is 0.75."""
 
     location: str
     records: int
     trust: dict[str, int]
     outcome: dict[str, int]
     applications: dict[str, int]
-    formats: dict[str, int]
     risky: int
     injected: int
     helped: int
@@ -249,13 +246,6 @@ class StoreStats:
     look_again: int
     oldest: datetime | None
     newest: datetime | None
-    bytes: int | None
     embedder: str | None = None
     indexed: int = 0
     threshold: float | None = None
-
-
-def known_sources(store: ExperienceStore, source: str) -> list[str]:
-    """The sources and sessions of a store that are spelled most like `source`, best first."""
-    known = {name for one in store.scan() for name in (one.provenance.source, one.provenance.session) if name}
-    return get_close_matches(source, sorted(known), cutoff=0.0)

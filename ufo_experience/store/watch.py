@@ -22,7 +22,7 @@ from ufo_experience.store.catalog import Catalog, note, noted
 from ufo_experience.store.records import MAX_FILE_BYTES, SUFFIX, decode, unsealed
 from ufo_experience.store.strict_json import parse
 
-RECORDS, REMOVED, EVENTS = "records", "removed", "events.jsonl"
+RECORDS, EVENTS = "records", "events.jsonl"
 KEPT = 1_024  # records that stay parsed: what is asked for is asked for again
 _MAX_EVENTS = 1 << 40
 _SETTLED_NS = 50_000_000  # a folder's time that is younger may stay the same when one more file comes
@@ -34,8 +34,7 @@ _SCHEMA = (
     # `path` is NULL where the file is gone; `status` is what the events of this id come to, also without a file
     """CREATE TABLE record (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, path TEXT UNIQUE,
     stamp TEXT, content TEXT, edited INT, status TEXT, removed INT NOT NULL DEFAULT 0, change INT NOT NULL,
-    live INT NOT NULL GENERATED ALWAYS AS
-        (NOT removed AND path IS NOT NULL AND substr(path, 1, 8) = 'records/') STORED)""",
+    live INT NOT NULL GENERATED ALWAYS AS (NOT removed AND path IS NOT NULL) STORED)""",
     "CREATE INDEX record_change ON record (change)",
     "CREATE TABLE seen (path TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID",  # of folders and events
 )
@@ -63,7 +62,7 @@ class Watch:
         self._root, self._catalog = root, catalog
         self.parsed = lru_cache(KEPT)(lambda path, stamp: self.read(path)[0])  # stamp: as the catalog knows the file
         self._told: set[str] = set()  # what is no record or event, of which a warning was given
-        catalog.require("store", "5", _SCHEMA)
+        catalog.require("store", "6", _SCHEMA)
 
     def stamp(self, path: str) -> str:
         """What tells that a file has changed."""
@@ -86,23 +85,22 @@ class Watch:
             if everything or look != self._catalog.run(_seen):
                 self._catalog.write(self._take_in, look, everything)
 
-    def take(self, changed: Mapping[str, Read | None], *, are_all: bool = False) -> None:
-        """Take in files that have changed, as they were read or written; `are_all` that is new in their folders."""
+    def take(self, written: Mapping[str, Read]) -> None:
+        """Take in files that were just written: all that is new in their folders."""
 
         def act(db: sqlite3.Connection) -> None:
             change = _next_change(db)
-            for path, found in changed.items():
-                folder = path.rpartition("/")[0]
-                is_record = self._take_file(db, path, change, found)
-                if are_all or not is_record:
-                    _note_seen(db, folder, self.stamp(folder) if is_record else "")
+            for path, found in written.items():
+                self._take_file(db, path, change, found)
+            for folder in {path.rpartition("/")[0] for path in written}:
+                _note_seen(db, folder, self.stamp(folder))
 
         with files.storage_errors(self._root):
             self._catalog.write(act)
 
     def _look(self) -> dict[str, str]:
         """The stamps of the events and of the folders with records: no file is opened."""
-        names = [EVENTS, REMOVED]
+        names = [EVENTS]
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self._root / RECORDS) as entries:
             names += [f"{RECORDS}/{one.name}" for one in entries if one.is_dir(follow_symlinks=False)]
         return {name: stamp for name in names if (stamp := self.stamp(name))}
@@ -139,10 +137,7 @@ class Watch:
             one, content, whole = found or self.read(path)
             (other,) = db.execute("SELECT path FROM record WHERE id = ?", (one.id,)).fetchone() or (None,)
             if other not in (None, path) and os.path.lexists(self._root / other):
-                if path.startswith(REMOVED):
-                    return True  # it was brought back by other hands: what is among the records counts
-                if not other.startswith(REMOVED):
-                    raise DataError(f"the same id as {other}", file=str(self._root / path), field="id")
+                raise DataError(f"the same id as {other}", file=str(self._root / path), field="id")
         except DataError as error:
             _gone(db, [path], change)
             if stamp:
@@ -252,12 +247,9 @@ def _gone(db: sqlite3.Connection, paths: Iterable[str], change: int, but: str = 
 
 def examine(root: Path, watch: Watch) -> StoreReport:
     """Read every record and every event, and say what is wrong."""
-    report, seen = StoreReport(), dict[str, Path]()
-    for path in _entries(root / RECORDS):
-        if problem := _problem(path, root / RECORDS, watch, seen):
-            report.corrupt.append(problem)
-        else:
-            report.records += 1
+    seen: dict[str, Path] = {}
+    found = [_problem(path, root / RECORDS, watch, seen) for path in _entries(root / RECORDS)]
+    report = StoreReport(found.count(None), [problem for problem in found if problem])
     if gone := watch.gone_events():
         report.corrupt.append(gone)
     report.corrupt += [found for _, found in watch.events_in(watch.event_lines()) if isinstance(found, Problem)]
