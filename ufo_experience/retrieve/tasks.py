@@ -144,9 +144,9 @@ def _values_said(run: Experience) -> frozenset[str]:
             said.add(words.strip(_ENDS))
     texts = [text for step in run.action.steps for text in _of_the_user(step)]
     links = (step.target_control.name for step in run.action.steps if _is_link(step))
-    values = [one.text for one in Request.parse(asked).values]
+    marked = [one.text for one in Request.parse(asked).values]
     # "My reading list", of which "My" alone is marked
-    said.update(link.casefold() for link in links if holds(asked, link) and any(holds(link, one) for one in values))
+    said.update(link.casefold() for link in links if holds(asked, link) and any(holds(link, one) for one in marked))
     return frozenset(said.union(_said_of(asked, text) for text in texts)) - {""}
 
 
