@@ -154,8 +154,10 @@ class ListedControl:
     value: str | None = None
 
 
+Screens = Sequence[Sequence[ListedControl]]
+
+
 def in_view(listed: Sequence[ListedControl]) -> VisibleControls:
-    """Name and type of each control in view."""
     return frozenset((one.name, one.kind) for one in listed if one.name)
 
 
@@ -180,9 +182,7 @@ def around(view: Sequence[ListedControl], label: str, name: str) -> tuple[str, A
     )
 
 
-def visibility(
-    steps: Sequence[Step], views: Sequence[VisibleControls], screens: Sequence[Sequence[ListedControl]] = ()
-) -> Visibility:
+def visibility(steps: Sequence[Step], views: Sequence[VisibleControls], screens: Screens = ()) -> Visibility:
     """Which steps' controls were visible before which steps, after which a menu was open, and which screens were alike.
 
     `views[k]` is what was visible before `steps[k]`, `screens[k]` with states and values. Controls of two applications
@@ -204,7 +204,7 @@ def visibility(
     return Visibility(visible_before=visible, menu_opened_after=opened, **_screens(steps, told))
 
 
-def _screens(steps: Sequence[Step], screens: Sequence[Sequence[ListedControl]]) -> dict[str, Any]:
+def _screens(steps: Sequence[Step], screens: Screens) -> dict[str, Any]:
     """Which screens were alike, what the control of each step held, and before which steps it stood or showed what."""
     numbers: dict[tuple[Any, ...], int] = {}
     page: dict[int, int] = {}
@@ -251,10 +251,7 @@ def _holds(view: VisibleControls, name: str, step: Step) -> bool:
 
 
 def with_seen(
-    steps: Sequence[Step],
-    views: Sequence[VisibleControls],
-    request: str,
-    screens: Sequence[Sequence[ListedControl]] = (),
+    steps: Sequence[Step], views: Sequence[VisibleControls], request: str, screens: Screens = ()
 ) -> tuple[Step, ...]:
     """The steps, those that type what was in view before and the request does not name with `seen`, others with the
     value of the request that is called so before them."""

@@ -50,7 +50,6 @@ class Piece(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many words it has."""
         return count_words(self.text)
 
 
@@ -72,7 +71,6 @@ class Pairing:
 
     @property
     def unexplained(self) -> int:
-        """How many values and words of either have nothing in the other."""
         return len(self.left) + len(self.added) + len(self.words) + len(self.dropped)
 
 
@@ -237,13 +235,11 @@ def _by_kind(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Piece, Piece]
 
 
 def stems_of(text: str) -> frozenset[str]:
-    """The stems of the words that say something."""
     words = (word.casefold() for word in _WORD.findall(text))
     return frozenset(stem(word) for word in words if word not in SMALL)
 
 
 def beside_values(request: Request) -> str:
-    """The text of a request without its values."""
     return _MARK.sub(" ", request.template)
 
 

@@ -41,7 +41,6 @@ class Values:
 
     @property
     def unserved(self) -> list[str]:
-        """Old values that no text held so far."""
         return [value for value in self.all if value not in self.served]
 
     @cached_property
@@ -89,7 +88,6 @@ class Values:
         return self.new_of.get(self.nth(number), "")
 
     def nth(self, number: int) -> str:
-        """The value of this number (from 1) in the old request; "" for none."""
         return "".join(self._parsed[number - 1 : number]) if number else ""
 
     def number(self, value: float) -> tuple[Any, list[str]]:
@@ -114,7 +112,6 @@ class Values:
         return (first, *dict.fromkeys(others)) if first else ()
 
     def first_in(self, text: str) -> str:
-        """The first of them; "" where a text has none."""
         return next(iter(self.in_row(text)), "")
 
     def _fill_words(self, text: str, keep: Collection[str], missing: list[str]) -> str:
