@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import product
 from typing import Any
 
 from ufo_experience.errors import DataError
@@ -39,6 +40,7 @@ _STEP = re.compile(
     rf"(?: in the row of (?P<row_of>{_Q}|{WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
     rf"(?P<more>(?: {_ARGUMENT})*)"
 )
+_MARKS = {"application": "in ", "option_of": "the option of "}
 _LISTED = rf"{_Q}|[^,\s][^,]*"
 _ENDS = re.compile(r"(?:Ends with: (.*?)   )?Not covered: (.*)")
 _LINES = {"What was done": "advice", "Reason": "reason", "On one screen": "on_one_screen", "Parts": "differs"}
@@ -50,7 +52,7 @@ def parse_block(text: str, nonce: str | None = None) -> list[dict[str, Any]]:
 
     An example is a dict: task, application, outcome, worked, steps (or tried_and_failed, steps_of_unknown_outcome),
     ends_with, not_covered, … A step is a dict of its line (`step`) and its parts: number, action, control,
-    control_type, item_of, beside, parameters, confirm, open, optional.
+    control_type, item_of, beside, option_of, parameters, confirm, open, optional.
 
     Raises:
         DataError: what stands between two markers are no examples of ours (`E_BLOCK`).
@@ -116,11 +118,11 @@ def _read_step(line: str) -> dict[str, Any] | None:
     step |= {"action": does or parts["action"], "control": parts.get("control", ""), "parameters": parameters}
     step["open"] = [one for mark in marks if mark.startswith(YOURS) for one in mark[len(YOURS) :].split(", ")]
     step["confirm"] = "ask first" in marks
+    for (name, begins), mark in product(_MARKS.items(), marks):
+        step |= {name: _unquoted(mark.removeprefix(begins))} if mark.startswith(begins) else {}
     for mark in marks:
         if mark.endswith(" runs"):
             step["optional"] = mark.removesuffix(" runs")
-        elif mark.startswith("in "):
-            step["application"] = _unquoted(mark[3:])
         elif mark.startswith("beside "):
             step["beside"] = [_unquoted(one) for one in re.findall(_LISTED, mark[7:])]
     return {name: one for name, one in step.items() if one not in ("", [], False) or name == "control"}

@@ -142,7 +142,8 @@ class Around(Model):
 
     `before` and `after` are fingerprints (four hex digits each, in reading order) of the application's own controls
     next to it; no names. It was the `place`-th of `equals` controls of its name and type. `dialog` says whether it
-    stood in a dialog, `checked` how a switch was set; None where the log does not tell.
+    stood in a dialog, `checked` how a switch was set; None where the log does not tell. `value` is the number of the
+    value of the request (1 is the first) after which the control before it was called, None for none.
     """
 
     before: Prints = ""
@@ -151,6 +152,7 @@ class Around(Model):
     equals: Annotated[int, Field(ge=1)] = 1
     dialog: bool | None = None
     checked: bool | None = None
+    value: int | None = None
 
 
 class Seen(Model):

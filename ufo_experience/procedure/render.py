@@ -44,7 +44,7 @@ def phrase(step: ProcedureStep) -> str:
     if step.kind == "open":
         what = _value(next((one for one in step.parameters.values() if isinstance(one, str)), ""))
     elif step.kind == "switch":
-        what = quoted(step.name) if step.target and step.readable else OPEN
+        what = quoted(step.label) if step.label else OPEN
     elif step.kind in VERBS:
         what = f"{_value(step.text)} in {what}" if what else _value(step.text)
     elif step.kind == "other":
@@ -62,7 +62,7 @@ def marks(step: ProcedureStep, application: str) -> Iterator[str]:
         yield f"the option of {word(step.item_of)}"
     if step.missing:
         yield f"{YOURS}{', '.join(map(word, step.missing))}"
-    elif not step.readable and not step.item_of:
+    elif step.hidden:
         yield "name hidden"
     if step.optional:
         yield f"{step.optional[0]} of {step.optional[1]} runs"
@@ -93,7 +93,7 @@ def _what(step: ProcedureStep) -> str:
     if step.target is None:
         return "" if step.kind in ("keys", "other") else "a control"
     kind = " ".join(re.sub(r"[^\w ]+", "", clean(step.target.type, 40)).split())
-    if step.item_of and step.kind != "select":
+    if step.takes_item and not step.shown:
         return f"the {kind if step.role in _IN_ROW else 'row'} of {word(step.item_of)}"
     several = step.around is not None and step.around.equals > 1
     in_any = step.target.within in _ANY_PLACE
@@ -104,9 +104,9 @@ def _what(step: ProcedureStep) -> str:
         where = f" after {quoted(step.after)}"
     elif step.target.within and (step.around is None or several):
         where = f" within {quoted(step.target.within)}"
-    if not step.name or not step.readable:
+    if not step.label:
         return f"{'an' if kind[:1] in tuple('aeiou') else 'a'} {kind or 'control'}{where}"
-    return f"{quoted(step.name)}{f' ({kind})' if kind else ''}{where}"
+    return f"{quoted(step.label)}{f' ({kind})' if kind else ''}{where}"
 
 
 def arguments_told(step: ProcedureStep) -> dict[str, Any]:

@@ -69,11 +69,11 @@ class LookedUp:
 class ProcedureStep:
     """One step, bound to the task at hand.
 
-    `value_from` says where what is typed or chosen comes from: the task, a constant of the procedure, or nobody knows
-    ("open"). `item_of` is the value of the task by which an item of a list, a row or a link is found. `missing` names
-    what is open; a step with any is not carried out by itself. `optional` are the runs that did it and all runs.
-    `asked_for` is False for a step that is asked for first and of which the request names nothing.
-    `readable` is False for a name that is shown to nobody; `after` is the field filled right before, for one of
+    `value_from` says where what is typed or chosen, or the item, comes from: the task, a constant of the procedure, or
+    nobody knows ("open"). `item_of` is the value of the task by which an item of a list, a row or a link is found.
+    `missing` names what is open; a step with any is not carried out by itself. `optional` are the runs that did it and
+    all runs. `asked_for` is False for a step that is asked for first and of which the request names nothing.
+    `shown` is as much of its name as may be told, None for all; `after` is the field filled right before, for one of
     several equal controls; `row_of` the value whose row the control stands in, `beside` what else that row holds.
     """
 
@@ -92,7 +92,7 @@ class ProcedureStep:
     optional: tuple[int, int] | None = None
     ask_first: bool = False
     asked_for: bool = True
-    readable: bool = True
+    shown: str | None = None
     around: Around | None = None
     seen: LookedUp | None = None
     error: str = ""
@@ -106,6 +106,22 @@ class ProcedureStep:
     def name(self) -> str:
         """The name of the control it acts on, "" for none."""
         return self.target.name if self.target else ""
+
+    @property
+    def label(self) -> str:
+        """What may be told of the name of its control."""
+        name = self.item_of if self.takes_item else self.name
+        return name if self.shown is None else self.shown
+
+    @property
+    def takes_item(self) -> bool:
+        """True for a step on the item of a value of the task."""
+        return bool(self.item_of) and self.kind != "select"
+
+    @property
+    def hidden(self) -> bool:
+        """True for a name that is shown to nobody."""
+        return bool(self.name) and not self.label
 
     @property
     def is_own(self) -> bool:

@@ -173,7 +173,7 @@ def _ahead(guide: Guide, acts: Sequence[Act], *notes: str) -> str:
     for number, act in enumerate(acts, start=1):
         step = act.step or replace(act.alone, number=number)
         if act.target and act.target.name:
-            step = replace(step, target=act.target, item_of="", readable=True)
+            step = replace(step, target=act.target, item_of="", shown=step.shown if act.target.id is None else None)
         lines.append(step_line(step))
     return "\n".join([*lines, *(f"Note: {note}" for note in (*notes, *guide.notes))])
 
@@ -260,7 +260,7 @@ def _with_tips(example: Any, tips: Sequence[str]) -> Any:
 def _ufo_example(way: Procedure) -> dict[str, Any]:
     """A few-shot example as UFO's main branch writes them: the first step as an action, the rest as its plan."""
     first, *rest = way.steps
-    control = {"name": first.target.name} if first.target and first.target.name and first.readable else {}
+    control = {"name": first.label} if first.label else {}
     plan = [f"({number}) {phrase(step)}" for number, step in enumerate(rest, start=1)]
     action = {
         "function": first.action,
