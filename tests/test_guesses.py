@@ -1,5 +1,6 @@
 """What somebody who knows the field tries first, and how each door answers."""
 
+import asyncio
 import logging
 import re
 
@@ -129,3 +130,35 @@ def test_verify_names_a_damaged_file_once(cli, tmp_path):
     path.write_text('{"torn')
     done = cli("verify", "--db", "one", code=65)
     assert done.stderr.count(path.name) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        (("serve",), "Did you mean review or mcp"),
+        (("ls",), "Did you mean list"),
+        (("ingest", ".", "--failures"), "did you mean --include-failures"),
+        (("judge", "1234", "--outcome", "success"), "did you mean --success"),
+        (("run", "Save it", "--url", "https://example.com"), "did you mean --browser"),
+        (("remove", "--undo"), "which records"),
+        (("list", "Bluetooth"), "--search finds words"),
+    ],
+)
+def test_a_command_or_option_by_another_name_is_answered_with_ours(cli, line, meant):
+    cli("remember", TASK, "--steps", str(STEPS).replace("'", '"'), "--db", "one")
+    done = cli(*line, "--db", "one", code=65 if line[0] == "list" else 2)
+    assert meant in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_an_option_is_not_taken_for_a_much_longer_one(cli):
+    assert "did you mean" not in cli("judge", "1234", "--all", code=2).stderr
+
+
+@pytest.mark.server
+def test_null_in_a_call_of_a_tool_is_an_argument_that_was_not_given(memory):
+    """Models send it for what they leave out."""
+    from ufo_experience.integrations.mcp_server import build_server
+
+    memory.remember(TASK, STEPS, True)
+    call = build_server(memory).call_tool("find_experience", {"task": TASK, "application": None})
+    assert asyncio.run(call).structured_content["hits"]

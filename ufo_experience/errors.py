@@ -17,28 +17,8 @@ from typing import Any, TypeVar
 
 C = TypeVar("C", bound=type)
 _PACKAGE = __name__.partition(".")[0]
-# What is called otherwise elsewhere: our name of a command, an option, a method or an argument, and the other names.
-_ELSEWHERE = {
-    "ingest": "learn teach train read load",
-    "remember": "learn teach add save store",
-    "retrieve": "ask search find query lookup",
-    "retrieve --explain": "explain why",
-    "run --dry-run": "guide steps plan",
-    "remove": "delete rm forget",
-    "purge": "delete erase forget clear wipe reset",
-    "review": "edit correct ui web page",
-    "stats (docs/settings.md says where settings stand)": "settings config configure",
-    "--help": "help usage",
-    "--version": "version",
-    "db": "store database",
-    "location": "db store path folder",
-    "search": "person name text words query",
-    "threshold": "min_score score cutoff",
-    "top_k": "limit count",
-    "task": "query question goal",
-    "target": "control element name label",
-    "text": "value typed",
-}
+_NAMES = Path(__file__).with_name("elsewhere.txt").read_text("utf-8")
+_ELSEWHERE = dict(re.findall(r"^([^#:]+): (.+)$", _NAMES, re.MULTILINE))  # our name of a thing → its names elsewhere
 _GIVEN_IN = {
     "settings": "a setting is given so: settings=Settings",
     "where": "a filter is given so: where=RecordFilter",
@@ -158,7 +138,7 @@ def nearest(name: str, known: Iterable[str], least: float = 0.75) -> str:
     names = [*known]
     ours = [one for one, others in _ELSEWHERE.items() if name in others.split() and one.split()[0] in names]
     alike = get_close_matches(name, names, n=1, cutoff=least)
-    longer = [one for one in names if one.startswith(name) or name in one.split("_")]
+    longer = [one for one in names if name in one.split("_") or (one.startswith(name) and len(one) < 4 * len(name))]
     return " or ".join(ours) or next(iter([*alike, *longer]), "")
 
 

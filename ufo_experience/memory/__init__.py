@@ -533,16 +533,7 @@ class ExperienceMemory(Upkeep):
         near = self.parts.index.candidates(Request.parse(asked.task, asked.application), limit=QUERIED)
         keys = {one.row.task_key for one in near}
         ids = [row.id for key in sorted(keys) for row in self.parts.index.rows(task_key=key)]
-        ranked = rank(self.store.scan(ids), asked, k=k, min_similarity=min_similarity, filters=filters)
-        return [
-            Hit(
-                experience=one.experience,
-                score=one.rank_score,
-                ranked_by="structured",
-                explanation={"similarity": one.similarity, "outcome_quality": one.quality, "recency": one.recency},
-            )
-            for one in ranked
-        ]
+        return rank(self.store.scan(ids), asked, k=k, min_similarity=min_similarity, filters=filters)
 
     def recommend(self, state: Mapping[str, Any], k_actions: int = 5, k_records: int = 25) -> Advice:
         """What tends to work in this state, by action; advice, never a decision. See `structured.recommend`. Where no

@@ -177,7 +177,8 @@ class Upkeep:
 
     def undo_remove(self, *ids: Named | Iterable[Named]) -> Records:
         """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
-        back = self.store.restore(resolve(self.store, _meant(ids, None).ids, removed=True))
+        selection.expect_some(meant := _meant(ids, None))
+        back = self.store.restore(resolve(self.store, meant.ids, removed=True))
         self.index_if_possible()
         return back
 

@@ -16,7 +16,8 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from ufo_experience.request import UNSPACED, Request, count_words, find_whole, on_forgetting, stem
+from ufo_experience.redact.typed import count_words
+from ufo_experience.request import UNSPACED, Request, find_whole, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.tasks import is_odd
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus

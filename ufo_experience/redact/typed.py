@@ -14,7 +14,7 @@ from ufo_experience import actions
 from ufo_experience.actions import FIELD_VALUES, does, is_press, plain, takes_text, typed_leaf
 from ufo_experience.redact.secrets import data
 from ufo_experience.redact.text import PLACEHOLDER
-from ufo_experience.request import Request, count_words, find_whole, on_forgetting
+from ufo_experience.request import UNSPACED, Request, find_whole, on_forgetting
 from ufo_experience.schema import Step
 
 SECRET, TYPED, OTHER = "secret", "typed", "other"
@@ -46,6 +46,7 @@ _PHRASES = ("card number", "credit card", "social security", "security answer", 
 _LOGIN = frozenset(
     "user username login logon account email mail userid benutzer benutzername utilisateur usuario".split()
 )
+_COUNTED_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _SEPARATORS = re.compile(r"[\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -269,3 +270,14 @@ def describe(value: str, asked: Sequence[str]) -> str:
         said = f"word {first}" if words == 1 else f"words {first} to {first + words - 1}"
         return f"{kind} from task {said}{' and their mark' if value[-1] in MARKS else ''}"
     return f"{kind} from request" if find_whole(value, asked[-1]) >= 0 else kind
+
+
+def count_words(text: str) -> int:
+    """How many words a text has as records count them: between blanks, and each sign of a script without them."""
+    return len(_COUNTED_WORD.findall(text))
+
+
+def words_between(text: str, first: int, last: int) -> str:
+    """What stands in a text from one of these words (1 is the first) to another."""
+    spans = [match.span() for match in _COUNTED_WORD.finditer(text)][first - 1 : last]
+    return text[spans[0][0] : spans[-1][1]] if spans else ""

@@ -21,14 +21,12 @@ from ufo_experience.index.base import MISMATCH, Candidate, ExperienceIndex, Filt
 from ufo_experience.redact import redact_text
 from ufo_experience.request import Request
 from ufo_experience.retrieve.answer import Retrieval, Why, Withheld, told_apart, told_withheld
-from ufo_experience.retrieve.credit import is_harmful, usage_factor, usefulness
 from ufo_experience.retrieve.judge import JUDGED, Judge, after_yes, verdicts
 from ufo_experience.retrieve.on_screen import OnScreen, among_equals
 from ufo_experience.retrieve.opposites import conflict
-from ufo_experience.retrieve.score import THRESHOLD, scored
+from ufo_experience.retrieve.score import THRESHOLD, is_harmful, lifted, scored, usage_factor, usefulness
 from ufo_experience.retrieve.structured import outcome_quality, rank_score, recency, similarity
 from ufo_experience.retrieve.tasks import SAME_TASK, is_same_but_for_values, reads_alike, task_key
-from ufo_experience.retrieve.wordings import lifted
 from ufo_experience.schema import Experience, Hit, State, Trust
 from ufo_experience.trust.policy import HIDE_AFTER, TrustPolicy
 

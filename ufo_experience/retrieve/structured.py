@@ -19,7 +19,7 @@ from typing import Any
 
 from ufo_experience.errors import UsageError
 from ufo_experience.request import Request, application_key
-from ufo_experience.schema import Experience, Outcome, State, Trust
+from ufo_experience.schema import Experience, Hit, Outcome, State, Trust
 
 HALF_LIFE_DAYS = 30.0
 RANK_WEIGHTS = (0.55, 0.25, 0.20)
@@ -30,17 +30,6 @@ _FAILURE_PATTERNS = 3
 
 # What each field of the state is worth; only the fields a query state names count, so any scale will do.
 _FIELDS = {"task": 0.50, "env": 0.25, "phase": 0.15, "constraints": 0.20, "signals": 0.25, "tags": 0.15}
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """A record with the parts of its rank, all in [0, 1]."""
-
-    experience: Experience
-    rank_score: float
-    similarity: float
-    quality: float
-    recency: float
 
 
 @dataclass(frozen=True)
@@ -100,7 +89,7 @@ def rank(
     min_similarity: float = 0.0,
     filters: Mapping[str, Any] | None = None,
     now: datetime | None = None,
-) -> list[Ranked]:
+) -> list[Hit]:
     """Rank the records whose task is that of `state`; best first, ties by salience, then id.
 
     `filters` may name application, env, phase, success, min_trust; they are exact. Records that are quarantined do
@@ -112,10 +101,9 @@ def rank(
     if not (isinstance(k, int) and isinstance(min_similarity, (int, float)) and k > 0 and 0 <= min_similarity <= 1):
         raise UsageError(f"k must be at least 1 and min_similarity in [0, 1], not {k} and {min_similarity}")
     admits = _admission(dict(filters or {}))
-    known = (one for one in experiences if is_task_of(one, state) and admits(one))
-    found = [_ranked(one, similarity(state, one.state), now) for one in known]
-    best = (one for one in found if one.similarity >= min_similarity)
-    return sorted(best, key=lambda one: (-one.rank_score, -one.experience.salience, one.experience.id))[:k]
+    found = (_hit(one, state, now) for one in experiences if is_task_of(one, state) and admits(one))
+    best = (one for one in found if one.explanation["similarity"] >= min_similarity)
+    return sorted(best, key=lambda one: (-one.score, -one.experience.salience, one.id))[:k]
 
 
 def is_task_of(experience: Experience, state: State) -> bool:
@@ -142,9 +130,10 @@ def _admission(filters: dict[str, Any]) -> Callable[[Experience], bool]:
     return admits
 
 
-def _ranked(one: Experience, alike: float, now: datetime | None) -> Ranked:
-    quality, fresh = outcome_quality(one.outcome), recency(one.created_at, now)
-    return Ranked(one, rank_score(alike, quality, fresh), alike, quality, fresh)
+def _hit(one: Experience, state: State, now: datetime | None) -> Hit:
+    alike, quality, fresh = similarity(state, one.state), outcome_quality(one.outcome), recency(one.created_at, now)
+    parts = {"similarity": alike, "outcome_quality": quality, "recency": fresh}
+    return Hit(experience=one, score=rank_score(alike, quality, fresh), ranked_by="structured", explanation=parts)
 
 
 def _terms(value: Mapping[str, Any] | Sequence[str] | None) -> set[str]:

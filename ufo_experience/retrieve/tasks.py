@@ -12,18 +12,16 @@ from functools import lru_cache
 
 from ufo_experience.controls import LABEL, is_fixed, is_part_of_page, role_of
 from ufo_experience.ids import content_id
-from ufo_experience.redact.typed import SLOT_TYPE
+from ufo_experience.redact.typed import SLOT_TYPE, count_words, words_between
 from ufo_experience.request import (
     UNSPACED,
     Request,
     Value,
     application_key,
-    count_words,
     find_whole,
     holds,
     on_forgetting,
     stem,
-    words_between,
 )
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus

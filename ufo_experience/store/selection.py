@@ -159,7 +159,8 @@ def resolve(store: ExperienceStore, beginnings: Iterable[str], *, removed: bool 
     for one in wanted:
         fitting = [id for id in known if one and id.startswith(one)]
         if not fitting:
-            raise NotFoundError(f"no {'removed ' * bool(removed)}record {one!r}; ids stand in: {listed}")
+            where = f"ids stand in: {listed} (--search finds words)"
+            raise NotFoundError(f"no {'removed ' * bool(removed)}record {one!r}; {where}")
         if len(one) < MIN_PREFIX:
             raise UsageError(f"{one!r} is too short: give at least {MIN_PREFIX} digits of an id ({listed})")
         if len(fitting) > 1:

@@ -28,7 +28,6 @@ from ufo_experience.traces.values import Row, as_dict, as_dicts, as_name, as_tex
 
 RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
 MAX_REQUEST_LOG = 1 << 33  # images are dropped while reading; what is left of a longer one fits no session we keep
-MAX_IN_WORDS = 12
 _GOING_ON = ("CONTINUE", "ASSIGN", "SWITCH", "SCREENSHOT", "APP_SELECTION")
 _VERDICTS = {"yes": True, "no": False}
 SKIPPED = "skipped: "
@@ -250,13 +249,6 @@ class StepView:
     def type_of(self, label: str, name: str) -> str:
         """The type of a control the log line names only by its label; empty when the names differ."""
         return next((one.kind for one in reversed(self.listed) if one.label == label and one.name == name), "")
-
-    def in_words(self) -> str:
-        """The first controls in view as one line, for logs that keep no observation."""
-        by_label = {one.label: one for one in self.listed}.values()
-        shown = [f"{one.name} ({one.kind})" if one.kind else one.name for one in by_label if one.name]
-        more = f" and {len(shown) - MAX_IN_WORDS} more" if len(shown) > MAX_IN_WORDS else ""
-        return f"Controls in view: {', '.join(shown[:MAX_IN_WORDS])}{more}" if shown else ""
 
 
 @dataclass
