@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.page import table
+from benchmarks.reading import parse_block
 from benchmarks.retrieval.by_file import Questions, answers
 from benchmarks.steps.browser import Browser
 from benchmarks.steps.environment import Command
@@ -47,7 +48,6 @@ from ufo_experience.executor import SeleniumDriver
 from ufo_experience.integrations.recorder import Recorder
 from ufo_experience.procedure.acts import Act, is_item_of, target_of
 from ufo_experience.procedure.screen import Control, read_screen
-from ufo_experience.prompt.block import parse_block
 from ufo_experience.request import holds
 from ufo_experience.settings import Settings
 
@@ -150,6 +150,8 @@ class Trial:
             if len(found) > 1:
                 raise UsageError(f"{len(found)} controls on this screen are that; say which by its id, type or within")
             (control,) = found
+            if control and action.get("option_of"):
+                text = next((one for one in control.options if holds(one, str(action["option_of"]))), text)
             act = Act(_DO[action["do"]], target_of(control) if control else None, {"text": text} if text else {})
             self._driver.do(act)
         except ExperienceError as error:
@@ -177,17 +179,22 @@ def _meant(action: Mapping[str, Any], controls: Sequence[Control]) -> Sequence[C
     if "id" in action:
         return [one for one in controls if str(one.id) == str(action["id"])]
     kind, within = str(action.get("type", "")), str(action.get("within", ""))
-    able = [one for one in controls if one.usable and kind in ("", one.type) and within in one.within]
+    able = [one for one in controls if one.usable and kind in ("", one.type)]
     if action.get("item"):
-        items = [one for one in able if is_item_of(str(action["item"]), one.name, one.within)]
+        own = [one for one in able if is_item_of(str(action["item"]), one.name)]
+        items = own or [one for one in able if is_item_of(str(action["item"]), "", one.within)]
         return [one for one in items if all(holds(one.within, str(said)) for said in action.get("beside", ()))][:1]
     if not (action.get("name") or kind):
         return [None] if action["do"] == "press" else []
-    named = [one for one in able if one.bare == bare(str(action.get("name", "")))]
+    name = str(action.get("name", ""))
+    named = [one for one in able if one.name == name] or [one for one in able if one.bare == bare(name)]
+    if name.endswith("…") and not named:  # so it begins
+        named = [one for one in able if one.name.casefold().startswith(name[:-1].strip().casefold())]
     named = [one for one in named if one.type not in _SHOWN] or named
-    after = bare(str(action.get("after", "")))
+    placed = [one for one in named if within in one.within]
+    after = bare(str(action.get("after", "")) or ("" if placed else within))
     field = next((one.place for one in controls if after and one.bare == after), None)
-    return [*named] if field is None else [one for one in named if one.place > field][:1]
+    return [*placed] if field is None else [one for one in placed or named if one.place > field][:1]
 
 
 def _line(control: Mapping[str, Any]) -> str:
@@ -218,6 +225,7 @@ def obey(block: str) -> list[dict[str, Any]]:
         place["within"] = place["within"] or step.get("row_of", "")
         if step.get("item_of"):
             place = {"item": step["item_of"], "type": step.get("control_type", ""), "beside": step.get("beside", ())}
+        place["option_of"] = step.get("option_of", "")
         actions.append({"do": _VERBS.get(verb, verb), "text": text, **{key: one for key, one in place.items() if one}})
     return actions
 

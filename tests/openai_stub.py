@@ -87,8 +87,6 @@ class OpenAIStub:
         self.dim, self.chat = dim, chat or (lambda body: {})
         self.max_tokens_per_request, self.max_inputs = max_tokens_per_request, 2048
         self.requests: list[Recorded] = []
-        self.most_at_once = 0
-        self._at_once = 0
         self.stopping, self.hung_up = threading.Event(), threading.Event()
         self._faults: deque[Fault] = deque()
         self._lock = threading.Lock()
@@ -128,17 +126,6 @@ class OpenAIStub:
             self.requests.append(request)
             fault = self._faults.popleft() if self._faults else OK
             return fault(self.honest(request))
-
-    def enter(self) -> None:
-        """Count a request that is being answered."""
-        with self._lock:
-            self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
-
-    def leave(self) -> None:
-        """Count it out again."""
-        with self._lock:
-            self._at_once -= 1
 
     def honest(self, request: Recorded) -> Reply:
         """The answer without a fault."""
@@ -205,11 +192,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.stub.enter()
         reply = self.stub.answer(Recorded(self.path, headers, json.loads(raw or b"{}")))
         if reply.delay:
             self.stub.stopping.wait(reply.delay)
-        self.stub.leave()
         if reply.reset:
             self._reset()
         elif reply.drip:

@@ -12,8 +12,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.reading import parse_block
 from tests.session_parts import ScriptedEvaluator
-from ufo_experience import ExperienceMemory, parse_block
+from ufo_experience import ExperienceMemory
 from ufo_experience.session import (
     AgentStatus,
     Command,

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.reading import parse_block
 from tests.builders import open_memory
-from ufo_experience import ExperienceMemory, PromptBlock, parse_block
+from ufo_experience import ExperienceMemory, PromptBlock
 
 TASKS = {
     "Close the old accounts of the shop": ("Accounts", "Archive"),
@@ -86,3 +87,17 @@ def test_what_belongs_to_one_task_or_is_asked_before_ends_it(tmp_path):
         learn(memory, task, "Settings", "Delete account", *controls)
     assert told(memory).text.count("\n") == 5
     assert "Delete" not in told(memory).text
+
+
+def test_no_item_of_a_user_is_among_them(tmp_path):
+    """The link in the row of one is nobody else's."""
+    memory = open_memory(tmp_path / "db")
+    users = {"action": "click", "control": "Users", "control_type": "Hyperlink", "within": "navigation"}
+    row = {"action": "click", "control": "akim", "control_type": "Hyperlink", "within": "akim An Kim"}
+    for task in TASKS:
+        last = {"action": "click", "control": task.split()[-1], "control_type": "Button"}
+        steps = [users, {**users, "control": "All"}, row, last]
+        memory.remember(task, steps, success=True, application="Admin", session=task)
+    text = told(memory).text
+    assert '2. click "All" (Hyperlink)' in text
+    assert "akim" not in text

@@ -1,4 +1,4 @@
-"""Calibration: thresholds from labels or from the store, kept in the index until replaced."""
+"""Calibration: thresholds from labels, kept in the index until replaced."""
 
 from __future__ import annotations
 
@@ -100,25 +100,6 @@ def test_a_rebuild_for_another_embedder_drops_the_calibration(memory, labels):
     other = ExperienceMemory.open(memory.store.location, embedder="hashing:2048")
     other.index(rebuild=True)
     assert other.retrieve(TEXTS[0]).threshold != found.threshold
-
-
-def test_a_store_calibrates_itself(tmp_path):
-    """Records of one intent against strangers in other applications."""
-    records = [
-        a_record_of(f'{text} "{n}"', session=f"{text}{n}", application=f"app{place % 3}")
-        for place, text in enumerate(TEXTS)
-        for n in range(3)
-    ]
-    found = memory_of(tmp_path / "db", *records).calibrate(precision=0.9)
-    assert 0.0 < found.threshold < 1.0
-    assert found.recall == 1.0
-    assert found.pairs > 20
-
-
-def test_a_store_that_repeats_nothing_asks_for_labels(memory):
-    """A threshold from nothing would be a guess."""
-    with pytest.raises(DataError, match="--labels"):
-        memory.calibrate()
 
 
 def test_opposites_never_pass_whatever_the_threshold(memory, tmp_path):

@@ -19,7 +19,7 @@ from tests.conftest import link_or_skip
 from tools import crash
 from ufo_experience import ExperienceMemory, RecordFilter, Trust
 from ufo_experience.errors import DataError, LockedError, NotFoundError, RefusedError
-from ufo_experience.store import FolderStore, location
+from ufo_experience.store import FolderStore
 from ufo_experience.store.files import writer_lock
 from ufo_experience.store.watch import Watch
 
@@ -115,7 +115,8 @@ def test_faiss_opens_the_file_of_vectors(memory):
     data[-20] ^= 1
     path.write_bytes(data)
     assert memory.verify().index == "damaged"
-    assert memory.verify(repair=True).index == "ok"
+    memory.index(rebuild=True)
+    assert memory.verify().index == "ok"
 
 
 def test_a_record_that_git_brings_is_found_by_the_next_question(memory, tmp_path):
@@ -166,7 +167,7 @@ def test_a_record_edited_by_hand_waits_for_approval(memory):
     assert one.trust is Trust.OBSERVED
     memory.index()
     assert not memory.retrieve(TASK).hits
-    (told,) = memory.verify(repair=True).corrupt
+    (told,) = memory.verify().corrupt
     assert told.code == "E_EDITED"
     assert f"ufo-experience show {one.id[:8]}, then: ufo-experience approve {one.id[:8]}" in told.message
     assert [(held.id, held.why) for held in memory.retrieve(TASK).withheld] == [(one.id, "unproven")]
@@ -189,28 +190,27 @@ def test_events_that_git_merges_in_are_replayed(memory):
 
 
 def test_a_torn_line_of_events_costs_no_other(memory):
-    """What a writer that died left of a line is closed by the next, named by `verify` and set aside by a repair."""
+    """What a writer that died left of a line is closed by the next, and named by `verify`."""
     (one,) = memory.list()
     events = Path(memory.store.location) / "events.jsonl"
     events.write_bytes(b'{"kind": "trust", "id": "' + one.id.encode())
     memory.approve(one.id)
     assert memory.get(one.id).trust is Trust.APPROVED
     assert [problem.line for problem in memory.verify().corrupt] == [1]
-    assert memory.verify(repair=True).corrupt == []
-    assert memory.get(one.id).trust is Trust.APPROVED
 
 
-def test_a_damaged_file_of_events_is_told_of_each_time_until_it_is_repaired(memory, caplog):
+def test_a_damaged_file_of_events_is_told_of_each_time_until_it_is_mended(memory, caplog):
     """What it said of trust is gone, and that is not kept from the caller."""
     place = memory.store.location
-    (Path(place) / "events.jsonl").write_text("gar{bage\n")
+    events = Path(place) / "events.jsonl"
+    events.write_text("gar{bage\n")
     for _ in range(2):
         caplog.clear()
         with ExperienceMemory.open(place) as again:
             again.retrieve(TASK)
         assert "is left out, `ufo-experience verify` tells of all" in caplog.text
         assert "events.jsonl:1" in caplog.text
-    memory.verify(repair=True)
+    events.write_text("")
     caplog.clear()
     with ExperienceMemory.open(place) as again:
         again.retrieve(TASK)
@@ -228,7 +228,7 @@ def test_a_damaged_store_file_says_what_to_do(memory):
 
 
 @pytest.mark.parametrize("what", ["folder", "link", "pipe", "nothing", "torn", "other id"])
-def test_what_stands_in_a_records_place_is_named_and_set_aside(memory, what, tmp_path):
+def test_what_stands_in_a_records_place_is_named(memory, what, tmp_path):
     """It hangs nothing, is not followed, and hides no other record."""
     path = the_file(memory)
     strange = path.with_name("strange.json")
@@ -245,8 +245,6 @@ def test_what_stands_in_a_records_place_is_named_and_set_aside(memory, what, tmp
         strange.write_bytes(data)
     assert [Path(problem.file).name for problem in memory.verify().corrupt] == ["strange.json"]
     assert memory.retrieve(TASK).hits
-    assert len(memory.verify(repair=True).repaired) == 1
-    assert memory.verify().corrupt == []
     assert len(memory) == 1
 
 
@@ -273,12 +271,10 @@ def test_a_rebuild_finds_what_was_edited_in_its_place(memory):
     assert [row.trust for row in memory.parts.index.rows()] == [Trust.OBSERVED]
 
 
-def test_a_record_of_a_newer_version_is_left_alone(memory):
-    """It is named, and no repair takes it away."""
+def test_a_record_of_a_newer_version_is_named(memory):
+    """As what it is."""
     path = the_file(memory)
     path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 9'))
-    memory.verify(repair=True)
-    assert path.exists()
     assert [problem.code for problem in memory.verify().corrupt] == ["E_VERSION"]
 
 
@@ -299,16 +295,17 @@ def test_no_byte_of_a_purged_record_stays(tmp_path):
         assert path.name.startswith("audit") or b"xylophone" not in data, path
 
 
-def test_a_removed_record_comes_back_from_its_folder_and_is_purged_there(memory):
-    """`removed/` holds it until then."""
+def test_a_removed_record_comes_back_and_is_purged(memory):
+    """Its file stays until then."""
     (one,) = memory.list()
     memory.remove(one.id)
-    assert (Path(memory.store.location) / "removed" / f"{one.id}.json").exists()
-    assert not list((Path(memory.store.location) / "records").glob("*/*.json"))
+    assert memory.list() == []
     memory.undo_remove(one.id[:8])
     assert the_file(memory).name.startswith("send-an-email")
     memory.remove(one.id)
+    assert the_file(memory).exists()
     memory.purge(where=RecordFilter(ids=(one.id,)))
+    assert not list((Path(memory.store.location) / "records").glob("*/*.json"))
     with pytest.raises(NotFoundError):
         memory.undo_remove(one.id[:8])
 
@@ -388,39 +385,6 @@ def test_links_in_place_of_its_folders_are_refused(memory, tmp_path):
     link_or_skip(Path(memory.store.location) / ".index", tmp_path / "elsewhere")
     with pytest.raises(RefusedError, match="a link"):
         open_memory(Path(memory.store.location))
-
-
-def test_a_synced_folder_is_read_and_written_only_when_allowed(memory, tmp_path):
-    """What OneDrive carries to others can be lost there."""
-    folder = shutil.copytree(memory.store.location, tmp_path / "OneDrive - Contoso" / "db")
-    with open_memory(folder) as synced:
-        assert synced.retrieve(TASK).hits
-        with pytest.raises(RefusedError, match="OneDrive"):
-            synced.remember("A", [{"action": "click", "control": "B"}])
-    with open_memory(folder, allow_network_store=True) as synced:
-        synced.remember("A", [{"action": "click", "control": "B"}])
-
-
-@pytest.mark.parametrize(
-    ("mounts", "path", "carrier"),
-    [
-        ("1 1 0:1 / / rw - ext4 a rw\n2 1 0:2 / /mnt/x rw - nfs4 b rw", "/mnt/x/db", "a network file system"),
-        ("1 1 0:1 / / rw - ext4 a rw\n2 1 0:2 / /mnt/x rw - nfs4 b rw", "/mnt/xy/db", None),
-        ("2 1 0:2 / /my\\040share rw - fuse.sshfs b rw", "/my share/db", "a network file system"),
-        ("", "/home/me/Dropbox (Personal)/db", "Dropbox (Personal)"),
-        ("", "/home/me/dropboxes/db", None),
-    ],
-)
-def test_a_network_drive_is_known_by_its_mount_or_name(tmp_path, monkeypatch, mounts, path, carrier):
-    """The deepest mount counts; a name that only looks alike is local."""
-    file = tmp_path / "mounts"
-    file.write_text(mounts)
-    monkeypatch.setattr(location, "_MOUNTS", file)
-    location.carried_by.cache_clear()
-    if mounts and os.name == "nt":
-        pytest.skip("POSIX mounts")
-    assert location.carried_by(Path(path)) == carrier
-    location.carried_by.cache_clear()
 
 
 def test_where_the_index_cannot_be_written_questions_are_answered_from_memory(memory, caplog):

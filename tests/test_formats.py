@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 
 import pytest
-import yaml
 
 from ufo_experience import TaskExperience, build_experience_summary
 from ufo_experience.errors import DataError
-from ufo_experience.integrations.formats import from_ufo_example, to_plan_file, to_saved_session, to_ufo_example
+from ufo_experience.integrations.formats import to_plan_file, to_saved_session, to_ufo_example
 from ufo_experience.schema import (
     Action,
     Control,
@@ -198,48 +196,6 @@ def test_ufo_example_structures_the_first_action_and_numbers_the_rest() -> None:
     assert entry["example"]["Status"] == "CONTINUE"
     assert (entry["request"], entry["Sub-task"]) == ("Email Jane", "send an email to <recipient>")
     assert (entry["Tips"], entry["app_list"]) == ("Check To.", ["OUTLOOK.EXE"])
-
-
-def test_an_entry_of_ufo_becomes_a_record_that_nobody_judged(data_folder: Path) -> None:
-    """Its first action is a step; what it says of the rest is the plan. Read twice it is one record."""
-    file = data_folder / "ufo_real" / "experience" / "46af9fb3_experience.yaml"
-    for entry in yaml.safe_load(file.read_text(encoding="utf-8")).values():
-        record = from_ufo_example(entry)
-        again = to_ufo_example(record)
-        for key in ("Function", "Args", "ControlText", "Plan"):
-            assert again["example"][key] == entry["example"][key]
-        assert (again["Tips"], again["request"], again["app_list"]) == (
-            entry["Tips"],
-            entry["request"],
-            entry["app_list"],
-        )
-        assert (record.trust, record.outcome.success) == (Trust.QUARANTINED, None)
-        assert record.id == from_ufo_example(entry).id
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [
-        None,
-        {},
-        {"example": "text", "request": "r"},
-        {"example": {}},
-        {"example": {"Function": "f" * 600}, "request": "r"},
-        {"example": {"Args": {"x": float("nan")}, "Function": "f"}, "request": "r"},
-    ],
-)
-def test_a_broken_ufo_entry_is_refused(entry: object) -> None:
-    """No example, no request, an action that is no object, a value over its limit: DataError."""
-    with pytest.raises(DataError):
-        from_ufo_example(entry)  # type: ignore[arg-type]
-
-
-def test_a_bottomless_entry_is_refused() -> None:
-    """YAML can build a value that contains itself."""
-    loop: dict[str, object] = {}
-    loop["example"] = loop
-    with pytest.raises(DataError):
-        from_ufo_example(loop)
 
 
 def test_a_json_schema_needs_no_record_to_be_read_before() -> None:

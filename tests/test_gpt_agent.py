@@ -10,9 +10,10 @@ import pytest
 
 from benchmarks.gpt_agent.agent import main, make_session
 from benchmarks.gpt_agent.form import FormApp
+from benchmarks.reading import parse_block
 from tests.openai_stub import OK, OpenAIStub, content, rate_limited, refusal
 from tests.procedure_world import as_action
-from ufo_experience import ExperienceMemory, parse_block
+from ufo_experience import ExperienceMemory
 from ufo_experience.costs import Ledger
 from ufo_experience.service import Access, Service
 

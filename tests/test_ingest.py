@@ -186,17 +186,6 @@ def test_a_setting_that_forbids_a_model_holds(tmp_path, stub, monkeypatch):
     assert [request for request in stub.requests if "chat" in request.path] == []
 
 
-def test_a_log_that_was_changed_after_it_was_learned_from_is_quarantined(tmp_path):
-    """The same source and session with other content: the trusted version stands, the new one waits."""
-    memory = ExperienceMemory.open(tmp_path / "db", embedder="hashing:64")
-    first = memory.ingest(run_file(tmp_path, session="s-1"), force=True)
-    memory.store.set_status(first.added[0], trust=Trust.VERIFIED)
-    step = {"action": "click", "control": "Delete", "observation": "The page is open."}
-    second = memory.ingest(run_file(tmp_path, session="s-1", steps=[step]), force=True)
-    assert [id for id, _ in second.conflicts] == second.added
-    assert memory.store.get(second.added[0]).trust is Trust.QUARANTINED
-
-
 @pytest.mark.parametrize("stated", [{"success": True}, {"success": None}])
 @pytest.mark.parametrize("again", [False, True])
 def test_the_owner_judges_what_a_log_says_of_itself(tmp_path, stated, again):
@@ -219,7 +208,7 @@ def test_who_says_the_contrary_of_a_log_does_not_judge_it(tmp_path):
     assert not store.get(report.added[0]).outcome.is_judged
 
 
-def test_a_record_that_was_removed_is_no_conflict_when_its_log_is_read_again(tmp_path):
+def test_a_record_that_was_removed_stays_removed_when_its_log_is_read_again(tmp_path):
     """Its sibling of the same session and words is still there, and the log has not changed."""
     log = (SAMPLES / "settings_bluetooth" / "response.log").read_text(encoding="utf-8")
     alike = log.replace(
@@ -233,5 +222,5 @@ def test_a_record_that_was_removed_is_no_conflict_when_its_log_is_read_again(tmp
     added = memory.ingest(folder, force=True).added
     memory.remove(added[0])
     report = memory.ingest(folder, force=True)
-    assert (report.added, report.conflicts) == ([], [])
+    assert report.added == []
     assert "was removed from this store before" in dict(report.skipped)[added[0]]

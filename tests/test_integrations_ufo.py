@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import ufo_experience
 from tests.cli_runner import Cli
 from ufo_experience import DataError, Experience, ExperienceMemory, Trust, load_settings
+from ufo_experience.integrations.formats import to_ufo_example
 from ufo_experience.integrations.ufo import (
     ExperienceRetriever,
     ExperienceSummarizer,
@@ -150,7 +151,7 @@ def test_a_part_that_fails_costs_only_itself(saved):
     summaries, _ = summarizer.get_summary_list([None, {"subtask": "x", "logs": 3}, part, "text"])
     assert len(summaries) == 1
     assert [name for name, _ in summarizer.failed] == ["logs.0", "logs.1", "logs.3"]
-    bad = [{"request": "no example"}, 7, {"example": {"Function": ["x"] * 600}, "request": "r" * 9000}]
+    bad = [{"request": "no example"}, 7, {"example": {"Plan": "(1) Save it."}, "request": "r"}]
     target = saved.parent / "other"
     target.mkdir()
     summarizer.create_or_update_yaml([*bad, *summaries], str(target / "experience.yaml"))
@@ -444,10 +445,9 @@ def take_over(folder: Path, *, approve: bool = False):
 
 
 def test_an_old_folder_is_taken_over_without_opening_its_pickle(old_folder, tmp_path):
-    """Its YAML comes in quarantined, the broken entry is named, and so are the files that were not opened."""
+    """Its YAML comes in quarantined, and the broken entry is named."""
     done = take_over(old_folder)
     assert len(done.added) == len(done.failed) == 1
-    assert [path.name for path in done.unopened] == ["index.faiss", "index.pkl"]
     assert not (tmp_path / "exploded").exists()
     retriever = ExperienceRetriever(str(old_folder / "experience_db"))
     assert ask_as_ufo(retriever, "Create a to do for learning LLM", "ApplicationFrameHost.exe") == []
@@ -480,7 +480,6 @@ def test_the_command_imports_the_folder_the_file_or_the_index_folder(old_folder,
     """`import` takes whichever a user names, and `--approve` is the owner's word."""
     answer = Cli(tmp_path).json("import", old_folder / name, "--approve", "--db", "db")
     assert len(answer["added"]) == len(answer["failed"]) == 1
-    assert [Path(path).name for path in answer["unopened"]] == ["index.faiss", "index.pkl"]
     (stored,) = ExperienceMemory.open(tmp_path / "db").store.scan()
     assert stored.trust is Trust.APPROVED
 
@@ -512,6 +511,50 @@ def test_ufos_own_entries_are_written_as_they_were(data_folder, tmp_path, name):
     ExperienceSummarizer.create_or_update_yaml(entries.values(), str(tmp_path / "experience.yaml"))
     written = yaml.safe_load((tmp_path / "experience.yaml").read_text(encoding="utf-8"))
     assert list(written.values()) == [{"Sub-task": entry["request"], **entry} for entry in entries.values()]
+
+
+def test_an_entry_of_ufo_becomes_a_record_that_nobody_judged(data_folder, tmp_path):
+    """Its first action is a step; what it says of the rest is the plan. Handed in twice it is one record."""
+    file = data_folder / "ufo_real" / "experience" / "46af9fb3_experience.yaml"
+    entries = yaml.safe_load(file.read_text(encoding="utf-8")).values()
+    for _ in range(2):
+        ExperienceSummarizer.create_or_update_vector_db(entries, str(tmp_path / "db"))
+    stored = {one.state.request: one for one in ExperienceMemory.open(tmp_path / "db").store.scan()}
+    assert stored.keys() == {entry["request"] for entry in entries}
+    for entry in entries:
+        record = stored[entry["request"]]
+        again = to_ufo_example(record)
+        for key in ("Function", "ControlText", "Plan"):
+            assert again["example"][key] == entry["example"][key]
+        assert (again["Tips"], again["app_list"]) == (entry["Tips"], entry["app_list"])
+        assert (record.trust, record.outcome.success) == (Trust.OBSERVED, None)
+
+
+def a_loop():
+    """YAML can build a value that contains itself."""
+    loop = {"request": "r"}
+    loop["example"] = loop
+    return loop
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        None,
+        {},
+        {"example": "text", "request": "r"},
+        {"example": {}},
+        {"example": {"Plan": "p"}, "request": "r"},
+        a_loop(),
+    ],
+)
+def test_a_broken_entry_is_left_out_and_named(entry, tmp_path, caplog):
+    """No example, no request, no action: the others are stored all the same."""
+    good = {"example": {"Function": "click_input", "ControlText": "Save"}, "request": "Save it"}
+    ExperienceSummarizer.create_or_update_vector_db([entry, good], str(tmp_path / "db"))
+    (stored,) = ExperienceMemory.open(tmp_path / "db").store.scan()
+    assert stored.state.request == "Save it"
+    assert "summaries.0 is left out" in caplog.text
 
 
 def test_the_drop_in_loads_neither_langchain_nor_a_model(saved):

@@ -18,10 +18,10 @@ MAX_CODE_LINES = 400  # without docstrings, comments and blank lines
 # Levels of rooms, from what everything builds on to what people call. A module may import its own level and those above
 # it in this list; no two rooms import each other.
 LEVELS = {
-    "model": ["errors", "schema", "ids", "telemetry", "settings", "actions"],
+    "model": ["errors", "schema", "ids", "telemetry", "actions"],
     "foundations": ["request", "controls", "costs", "service", "formats"],
     "what may be kept and shown": ["redact", "trust"],
-    "a log becomes a record": ["store", "traces", "embed", "summarize"],
+    "a log becomes a record": ["store", "traces", "embed", "summarize", "settings"],
     "records are found": ["index", "retrieve"],
     "records are shown and followed": ["procedure", "prompt", "executor"],
     "what puts the stages together": ["ingest", "memory"],

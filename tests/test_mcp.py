@@ -282,7 +282,11 @@ def test_records_can_be_read_as_resources_and_the_task_as_a_prompt(memory):
 @pytest.mark.parametrize(
     ("tool", "given", "said"),
     [
-        ("find_experience", {"task": TASK, "limit": 1}, "takes no limit; it takes task, application, top_k"),
+        (
+            "find_experience",
+            {"task": TASK, "limit": 1},
+            "takes no limit; did you mean top_k? it takes task, application, top_k",
+        ),
         (
             "find_experience",
             {"task": TASK, "top_k": 0},
@@ -316,7 +320,10 @@ def test_an_argument_that_makes_no_sense_is_an_error(memory, tool, given, said):
     ("ask", "said"),
     [
         (lambda client: client.get_prompt("with_experience", {}), "task"),
-        (lambda client: client.get_prompt("with_experience", {"task": TASK, "app": "Word"}), "takes no app; it takes"),
+        (
+            lambda client: client.get_prompt("with_experience", {"task": TASK, "app": "Word"}),
+            "takes no app; did you mean application? it takes",
+        ),
         (lambda client: client.get_prompt("with_experience", {"task": ""}), "task must have at least 1 character"),
         (lambda client: client.get_prompt("experience", {}), "there is no prompt experience; there are"),
         (lambda client: client.read_resource("experience://list?trust=good"), "trust is one of quarantined"),

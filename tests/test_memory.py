@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.reading import parse_block
 from tests.builders import open_memory
-from ufo_experience import ExperienceMemory, parse_block
+from ufo_experience import ExperienceMemory
 from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.schema import Trust

@@ -193,12 +193,12 @@ def test_a_model_that_says_nothing_useful_costs_no_record(stub, tmp_path):
     assert any(note.startswith("summary:extractive:") for note in notes)
 
 
-def test_a_cap_of_the_day_lets_words_answer(stub, tmp_path):
-    """Spent is spent, for every process of the store: queries are answered without the service, and say why."""
-    open_memory(tmp_path / "db", max_cost_per_day=1.0).ingest(LOGS)
+def test_a_cap_lets_words_answer(stub, tmp_path):
+    """Queries are answered without the service, and say why."""
+    open_memory(tmp_path / "db", max_cost=1.0).ingest(LOGS)
     before = len(stub.requests)
-    found = open_memory(tmp_path / "db", max_cost_per_day=1e-9).retrieve("Turn on Bluetooth in the settings, please")
-    assert "(UTC) are taken" in (found.degraded or "")
+    found = open_memory(tmp_path / "db", max_cost=1e-9).retrieve("Turn on Bluetooth in the settings, please")
+    assert "are taken" in (found.degraded or "")
     assert found
     assert len(stub.requests) == before
 
@@ -212,10 +212,10 @@ def test_the_cap_of_a_run_is_one_for_all_its_stages(stub, tmp_path):
 
 
 def test_caps_are_read_from_the_environment(stub, tmp_path, monkeypatch):
-    """`UFO_EXPERIENCE_MAX_COST_PER_DAY`, as every setting."""
-    monkeypatch.setenv("UFO_EXPERIENCE_MAX_COST_PER_DAY", "0")
+    """`UFO_EXPERIENCE_MAX_COST`, as every setting."""
+    monkeypatch.setenv("UFO_EXPERIENCE_MAX_COST", "0")
     memory = ExperienceMemory.open(tmp_path / "db")
-    assert memory.settings.max_cost_per_day == 0.0
+    assert memory.settings.max_cost == 0.0
     memory.ingest(LOGS, summarizer="extractive")
     assert memory.retrieve(TASK).degraded
     assert stub.requests == []

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from benchmarks.reading import parse_block
 from tests.procedure_world import Given, choose, click, do, fill, link, memory_of, obey, screen, seen, tick, told
-from ufo_experience import Act, ExperienceMemory, Guide, Procedure, parse_block
+from ufo_experience import Act, ExperienceMemory, Guide, Procedure
 
 USER = "Make the user {} a member of the group {}"
 

@@ -11,11 +11,12 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from benchmarks.reading import parse_block
 from tests.cost import LINEAR, growth
-from ufo_experience import PromptBlock, build_prompt, inject, parse_block, strip_block
+from ufo_experience import PromptBlock, build_prompt, inject, strip_block
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.procedure.cleaning import clean, clean_json, inert
 from ufo_experience.request import estimate_tokens
@@ -212,7 +213,7 @@ def test_messages_are_two_user_messages() -> None:
 
 
 def test_the_lowest_ranked_are_dropped_first_and_whole() -> None:
-    """By the caller's counter; what would have shown one more is said."""
+    """What would have shown one more is said."""
     hits = [a_hit(number) for number in (1, 2, 3)]
     two = build_prompt(TASK, hits[:2], now=NOW, nonce=NONCE).tokens
     block = build_prompt(TASK, hits, max_tokens=two, now=NOW, nonce=NONCE)
@@ -220,9 +221,6 @@ def test_the_lowest_ranked_are_dropped_first_and_whole() -> None:
     assert (block.unshown[hits[2].id], block.needed) == (
         f"over the budget: max_tokens={block.needed} would show it",
         block.needed,
-    )
-    assert build_prompt(TASK, hits, max_tokens=3, count_tokens=lambda text: text.count("Worked")).ids == tuple(
-        hit.id for hit in hits
     )
 
 
@@ -248,16 +246,6 @@ def test_what_was_never_executed_is_not_shown_and_the_reason_is(success: bool | 
     assert "ufo-experience show 00000000" in block.unshown[plan.id]
 
 
-def test_actions_the_agent_lacks_are_dropped_and_counted() -> None:
-    """Unknown verbs vanish; a record with none left vanishes whole; advice names no verb and stays."""
-    advice = a_hit(3, action=Action(strategy="ask first"))
-    other = a_hit(2, action=Action(steps=(Step(step_number=1, action_type="run_shell"),)))
-    block = build_prompt(TASK, [a_hit(1), other, advice], allowed_actions={"click_input"})
-    assert (block.dropped_actions, block.ids) == (2, (a_hit(1).id, advice.id))
-    assert "none of its actions is among allowed_actions" in block.unshown[other.id]
-    assert "run_shell" not in block.text
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -265,12 +253,11 @@ def test_actions_the_agent_lacks_are_dropped_and_counted() -> None:
         {"max_tokens": -1},
         {"nonce": "short"},
         {"nonce": "A" * 8},
-        {"allowed_actions": "click_input"},
         {"task": f"see {NONCE}", "nonce": NONCE},
     ],
 )
 def test_senseless_calls_are_usage_errors(wrong: dict[str, Any]) -> None:
-    """Unknown format, negative budget, a bad or used nonce, one text for a collection."""
+    """Unknown format, negative budget, a bad or used nonce."""
     with pytest.raises(UsageError):
         build_prompt(**({"task": TASK, "hits": [a_hit()]} | wrong))
 
@@ -464,8 +451,11 @@ def test_cleaning_twice_is_cleaning_once(text: str) -> None:
 @given(
     texts=st.lists(_known_text, min_size=1, max_size=3), success=st.sampled_from([True, False, None]), task=_known_text
 )
+@example(texts=["¹\r>>>01234567"], success=True, task="¹\r>>>01234567")  # the row of what the task names, on two lines
+@example(texts=["0A0"], success=True, task="A0")  # a control that bears the task's value bears that of the new task
 def test_no_record_breaks_out_of_the_block(texts: list[str], success: bool | None, task: str) -> None:
-    """For any text in every field: two markers, JSON that reads back to the cleaned values, the task untouched."""
+    """For any text in every field: two markers, what reads back is the cleaned values or words of the task at hand, the
+    task untouched."""
     hits = [with_texts(text, number, success) for number, text in enumerate(texts)]
     before = copy.deepcopy(hits)
     nonce = secrets.token_hex(4)
@@ -479,7 +469,7 @@ def test_no_record_breaks_out_of_the_block(texts: list[str], success: bool | Non
     assert {*block.ids, *block.dropped} == text_of.keys()
     for text, record in zip([text_of[id] for id in block.ids], records, strict=True):
         (step,) = next(record[key] for key in _STEPS_OF if key in record)
-        assert step["control"] in ("", inert(clean(text.strip(), 120)))
+        assert step["control"] == inert(clean(text.strip(), 120)) or step["control"] in inert(clean(task))
         assert all("\n" not in line for line in texts_of({**step, "control": ""}))
     assert strip_block(block.text) == ""
     assert hits == before

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ufo_experience import Act, DataError, ExperienceMemory, UsageError, parse_block
+from benchmarks.reading import parse_block
+from ufo_experience import Act, DataError, ExperienceMemory, UsageError
 from ufo_experience.executor import Target
 from ufo_experience.integrations.recorder import Recorder, Watched
 

@@ -20,8 +20,8 @@ from ufo_experience.cli import app as command
 from ufo_experience.errors import UsageError
 from ufo_experience.review.app import build_app, environment
 from ufo_experience.review.guard import COOKIE, FORM, MAX_BODY
+from ufo_experience.store.files import quoted
 from ufo_experience.store.lessons import Lesson
-from ufo_experience.store.location import quoted
 
 pytestmark = pytest.mark.server
 
@@ -412,6 +412,25 @@ def test_what_approval_of_a_run_nobody_judged_does_is_said_beside_it(memory):
     assert said not in client.get(f"/experience/{judged.id}").text
 
 
+def test_what_several_approvals_do_is_said_before_with_the_button_that_judges(memory):
+    """Both where they are chosen and where the page asks whether one is sure."""
+    client, one = client_of(memory), waiting(memory)
+    assert "is read by agents as “outcome unknown”" in client.get("/experiences").text
+    records = [
+        seen(client, one.id),
+        seen(client, memory.remember("Close it", [{"action": "click", "control": "X"}]).id),
+    ]
+    asked = post(client, "/change", {"do": "approve", "record": records}).text
+    assert "2 runs nobody has said how it ended" in asked
+    assert 'value="worked"' in asked
+    post(client, "/change", {"do": "worked", "record": records, "sure": "yes"})
+    assert memory.get(one.id).outcome.success is True
+
+
+def test_a_task_that_is_empty_is_said_to_be(memory):
+    assert "The task is empty" in client_of(memory).get("/try?task=").text
+
+
 def test_what_could_not_be_answered_is_what_to_teach_next(memory):
     """From the audit log, values masked."""
     memory.build_prompt('Rotate the photograph "holiday.png"')
@@ -456,15 +475,6 @@ def test_a_word_that_no_record_holds_is_answered_with_one_that_is_spelled_like_i
     assert 'did you mean <a href="/experiences?q=document">' in page
 
 
-@pytest.mark.parametrize("line", ["format:ufo", "format:ufo-v2"])
-def test_a_format_is_all_of_its_versions(memory, line):
-    """As on the command line."""
-    one = memory.list()[0]
-    old = one.model_copy(update={"id": "f" * 32, "provenance": one.provenance.model_copy(update={"format": "ufo-v2"})})
-    memory.store.add([old])
-    assert len(shown_of(client_of(memory), line)) == 1
-
-
 @pytest.mark.parametrize(
     ("line", "told"),
     [
@@ -473,8 +483,7 @@ def test_a_format_is_all_of_its_versions(memory, line):
         ("since:abc", "since:abc is no filter; there is since:7"),
         ("app:", "app: is no filter"),
         ("app:Wrod", "no record is of application 'Wrod'; did you mean Word?"),
-        ("format:none", "no record is of format 'none'; there are"),
-        ("foo:bar", "<h2>foo: is no field. Fields: is, trust, sort, since, app, format</h2>"),
+        ("foo:bar", "<h2>foo: is no field. Fields: is, trust, sort, since, app</h2>"),
     ],
 )
 def test_a_filter_that_is_none_is_answered_with_those_there_are(memory, line, told):

@@ -6,13 +6,10 @@ import contextlib
 import gzip
 import logging
 import socket
-import subprocess
-import sys
 import threading
 import time
 import traceback
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
@@ -109,7 +106,7 @@ def test_an_answer_that_cannot_be_used_is_typed_paid_for_and_not_asked_for_again
     with pytest.raises(ServiceError) as caught:
         service.ask(HELLO, Answer, model="gpt-4.1-mini")
     assert (caught.value.code, len(stub.requests)) == (code, 1)
-    assert service.ledger.output_tokens == 100
+    assert service.ledger.spending.tokens == 1100
 
 
 # ---- trying again ----
@@ -275,18 +272,12 @@ def test_a_reply_is_read_up_to_a_limit_only(stub, service, monkeypatch):
 
 def test_a_compressed_reply_is_not_unpacked(stub, service):
     stub.play(raw(gzip.compress(b"{" + b" " * 1_000_000 + b"}"), Content_Encoding="gzip"))
-    assert fault_of(service).code == "E_BAD_REPLY"
+    assert fault_of(service).code == "E_NOT_JSON"
     assert stub.requests[0].headers["accept-encoding"] == "identity"
 
 
-@pytest.mark.parametrize("body", [b'{"a":' * 60_000 + b"1" + b"}" * 60_000, b'{"a": [' + b"[]," * 60_000 + b"1]}"])
-def test_a_reply_of_more_parts_than_any_reply_is_refused(stub, service, body):
-    stub.play(raw(body))
-    assert fault_of(service).code == "E_BAD_REPLY"
-
-
 def test_a_reply_that_is_nested_without_end_is_an_error_of_the_service(stub, service):
-    stub.play(raw(b'{"a":' * 5_000 + b"1" + b"}" * 5_000))
+    stub.play(raw(b'{"a":' * 60_000 + b"1" + b"}" * 60_000))
     assert fault_of(service).code in ("E_BAD_CONTENT", "E_BAD_REPLY", "E_NOT_JSON")
 
 
@@ -310,7 +301,7 @@ def test_a_cap_with_a_model_of_unknown_price_refuses(stub):
 def test_a_model_of_unknown_price_is_counted_in_tokens(stub, service):
     service.chat(HELLO, model="my-own")
     ledger = service.ledger
-    assert (ledger.cost, ledger.input_tokens) == (0.0, 1000)
+    assert (ledger.cost, ledger.spending.tokens) == (0.0, 1100)
 
 
 @pytest.mark.parametrize("model", ["gpt-4.1-mini", "gpt-4.1-mini-2025-04-14"])
@@ -319,43 +310,8 @@ def test_what_was_used_is_what_it_costs_also_under_a_dated_name(service, model):
     assert service.ledger.cost == pytest.approx((1000 * 0.40 + 100 * 1.60) / 1e6)
 
 
-def spend(folder: Path, cap: float, stub: OpenAIStub) -> Ledger:
-    """One question under a cap of the day."""
-    ledger = Ledger(max_cost_per_day=cap, books=folder / "spending.sqlite")
-    Service(Access(api_key=KEY, base_url=stub.url), ledger=ledger).chat(HELLO, max_tokens=1000)
-    return ledger
-
-
-def test_a_cap_of_the_day_is_shared_by_all_and_outlives_them(stub, tmp_path):
-    """The first question leaves too little for what a second may cost."""
-    spend(tmp_path, 0.0018, stub)
-    with pytest.raises(BudgetError, match=r"\(UTC\) are taken"):
-        spend(tmp_path, 0.0018, stub)
-    assert len(stub.requests) == 1
-
-
-def test_what_a_request_did_not_use_is_given_back_to_the_day(stub, tmp_path):
-    for _ in range(3):  # each may cost .0016 and costs .00056
-        spend(tmp_path, 0.0029, stub)
-    assert len(stub.requests) == 3
-
-
-def test_a_process_that_dies_has_counted_too_much_never_too_little(tmp_path):
-    code = (
-        "import os, sys; from pathlib import Path; from ufo_experience.costs import Ledger\n"
-        "with Ledger(max_cost_per_day=1.0, books=Path(sys.argv[1])).reserve('gpt-4.1-mini', 0, 500_000): os._exit(1)\n"
-    )
-    books = tmp_path / "spending.sqlite"
-    subprocess.run([sys.executable, "-c", code, str(books)], check=False)
-    with (
-        pytest.raises(BudgetError),
-        Ledger(max_cost_per_day=1.0, books=books).reserve("gpt-4.1-mini", 0, 500_000),
-    ):
-        pass
-
-
-def test_of_many_threads_none_passes_the_cap(stub, tmp_path):
-    ledger = Ledger(max_cost_per_day=0.0035, books=tmp_path / "spending.sqlite")
+def test_of_many_threads_none_passes_the_cap(stub):
+    ledger = Ledger(max_cost=0.0035)
     service = Service(Access(api_key=KEY, base_url=stub.url), ledger=ledger)
 
     def ask() -> None:
@@ -368,13 +324,6 @@ def test_of_many_threads_none_passes_the_cap(stub, tmp_path):
     for one in threads:
         one.join()
     assert 0 < ledger.cost <= 0.0035
-
-
-def test_a_cap_of_the_day_that_nobody_can_check_refuses(stub, tmp_path):
-    (tmp_path / "spending.sqlite").write_bytes(b"no database" * 100)
-    with pytest.raises(BudgetError) as caught:
-        spend(tmp_path, 1.0, stub)
-    assert (caught.value.code, stub.requests) == ("E_NO_BOOKS", [])
 
 
 # ---- where, and with which key ----

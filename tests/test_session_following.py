@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from benchmarks.reading import parse_block
 from tests.guide_world import BACKUP, NEW_TASK, click, experience
 from tests.session_parts import YES, ScriptedEvaluator, ScriptedUser, config, log, run
-from ufo_experience import ExperienceMemory, parse_block
+from ufo_experience import ExperienceMemory
 from ufo_experience.errors import StorageError, UsageError
 from ufo_experience.session import (
     AgentStatus,

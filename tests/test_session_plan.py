@@ -126,8 +126,8 @@ def test_a_bad_plan_is_named_with_its_field(tmp_path, text, field):
 
 
 def test_the_console_asks_and_ends_on_n_or_end_of_input():
-    """An empty first answer is asked again; N, nothing and end of input end the session."""
-    answers = iter(["", " Open Word ", "Save it", "N", "y", "maybe"])
+    """N, nothing and end of input end the session."""
+    answers = iter([" Open Word ", "Save it", "N", "y", "maybe"])
     shown: list[str] = []
     user = ConsoleInteractor(lambda prompt: next(answers), shown.append)
     assert user.first_request() == "Open Word"

@@ -29,7 +29,6 @@ OPTIONS = {
     "top_k": ("-k", ("retrieve", "prompt")),
     "threshold": ("--threshold", ("retrieve", "prompt")),
     "max_tokens": ("--max-tokens", ("prompt",)),
-    "allow_network_store": ("--allow-network-store", ()),
     "allow_http_service": ("--allow-http-service", ()),
 }
 SYSTEM = {"LOCALAPPDATA", "XDG_CACHE_HOME", "NO_COLOR"}
@@ -126,10 +125,8 @@ OTHERS = {
     "judge": "off",
     "max_tokens": 99,
     "min_trust": "approved",
-    "allow_network_store": True,
     "allow_http_service": True,
     "max_cost": 0.5,
-    "max_cost_per_day": 0.5,
     "keep_observations": "none",
     "audit": False,
 }

@@ -93,14 +93,16 @@ def test_a_removed_record_stays_out_until_it_is_restored(store):
     assert store.remove([ONE.id, "0" * 32, "../store"], reason="wrong") == [ONE.id]
     assert store.remove([ONE.id]) == []
     assert store.add([ONE]).skipped == (ONE.id,)
-    assert (store.ids(), store.removed()) == ([TWO.id], [ONE.id])
+    assert (store.ids(), store.ids(removed=True)) == ([TWO.id], [ONE.id])
     assert (
-        [one.id for one in store.scan_removed()] == [one.id for one in store.scan_removed([ONE.id, TWO.id])] == [ONE.id]
+        [one.id for one in store.scan(removed=True)]
+        == [one.id for one in store.scan([ONE.id, TWO.id], removed=True)]
+        == [ONE.id]
     )
     with pytest.raises(NotFoundError):
         store.get(ONE.id)
     assert [one.trust for one in store.restore([ONE.id])] == [Trust.APPROVED]
-    assert (sorted(store.ids()), store.removed()) == (sorted([ONE.id, TWO.id]), [])
+    assert (sorted(store.ids()), store.ids(removed=True)) == (sorted([ONE.id, TWO.id]), [])
     with pytest.raises(NotFoundError):
         store.restore([TWO.id])
 
@@ -111,7 +113,7 @@ def test_a_purged_record_leaves_nothing_but_its_id(store):
     store.set_status(ONE.id, verdict=a_verdict(False))
     store.remove([TWO.id])
     assert sorted(one.id for one in store.purge([ONE.id, TWO.id])) == sorted([ONE.id, TWO.id])
-    assert (store.ids(), store.removed()) == ([], [])
+    assert (store.ids(), store.ids(removed=True)) == ([], [])
     assert {(one.kind, one.id) for one in store.events()} == {("removed", ONE.id), ("removed", TWO.id)}
     assert store.add([ONE, TWO]).added == ()
 

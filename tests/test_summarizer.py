@@ -402,7 +402,7 @@ def test_no_secret_goes_over_the_wire(stub):
 
 FAULTS: dict[str, tuple[Callable[[OpenAIStub], object], str]] = {
     "refusal": (lambda s: s.play(stub_server.refusal()), "refusal"),
-    "cut twice": (lambda s: s.play(stub_server.cut_by_length, stub_server.cut_by_length), "length"),
+    "cut off": (lambda s: s.play(stub_server.cut_by_length), "length"),
     "content filter": (lambda s: s.play(stub_server.content_filtered), "content_filter"),
     "invalid JSON": (lambda s: s.play(stub_server.content("Sure! Here is")), "bad_content"),
     "other schema": (lambda s: s.play(stub_server.content("{}")), "bad_content"),
@@ -440,17 +440,6 @@ def test_an_answer_that_cannot_be_used_gives_the_flagged_extractive_summary(stub
     assert experience.provenance.notes == (f"summary:extractive:{reason}",)
     assert experience.provenance.summarizer == "extractive"
     assert experience.model_copy(update={"provenance": plain.provenance}) == plain
-
-
-def test_an_answer_that_was_cut_off_is_asked_for_again_with_more_room(stub):
-    """Once; both answers are paid for."""
-    stub.play(stub_server.cut_by_length)
-    summarizer = asking(stub)
-    experience = summarizer.summarize(redact(run(*DETOUR)))
-    small, large = (request.body["max_completion_tokens"] for request in stub.requests)
-    assert large > small
-    assert experience.provenance.summarizer == "openai:gpt-4.1-mini"
-    assert (summarizer.spending.requests, summarizer.spending.tokens) == (2, 2200)
 
 
 def test_an_answer_that_cannot_be_read_is_paid_for_all_the_same(stub):

@@ -421,35 +421,6 @@ def test_utf16_logs_are_read(tmp_path: Path) -> None:
     assert next(read_traces(folder)).request == "Öffne das Menü."
 
 
-def test_gui360_rows_are_grouped_by_execution_and_carry_their_judgement(tmp_path: Path) -> None:
-    """Two executions in one file; an action that is a JSON string and `control_test` are both understood."""
-    action = {"function": "click", "args": {"button": "left"}, "control_test": "Bold", "control_type": "Button"}
-
-    def row(run: str, number: int, action: Any, status: str, complete: str) -> dict[str, Any]:
-        step = {"subtask": "Make it bold.", "thought": "I click Bold.", "action": action, "status": status}
-        return {
-            "execution_id": run,
-            "app_domain": "word",
-            "request": "Make the title bold.",
-            "step_id": number,
-            "evaluation": {"complete": complete, "reason": "seen"},
-            "step": step,
-        }
-
-    rows = [
-        row("a", 1, action, "CONTINUE", "yes"),
-        row("a", 2, {"function": ""}, "OVERALL_FINISH", "yes"),
-        row("b", 1, json.dumps(action), "FINISH", "no"),
-    ]
-    file = tmp_path / "gui.jsonl"
-    file.write_text("".join(json.dumps(item) + "\n" for item in rows), encoding="utf-8")
-    whole = [t for t in read_traces(file) if t.subtask is None]
-    assert [(t.outcome.success, len(t.steps), t.steps[0].target_control.name) for t in whole] == [
-        (True, 1, "Bold"),
-        (False, 1, "Bold"),
-    ]
-
-
 @given(cut=st.integers(0, 3_000), flips=st.lists(st.tuples(st.integers(0, 3_000), st.integers(0, 255)), max_size=4))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_damage_escapes_as_anything_but_a_trace_error(

@@ -26,7 +26,6 @@ from ufo_experience import (
     compare_with_without_memory,
     create_experience_index,
     inject,
-    parse_block,
     record_experience,
     redact_text,
     retrieve_relevant_experiences,
@@ -190,13 +189,12 @@ CALLS: dict[str, Callable[[ExperienceMemory], object]] = {
     "memory.list(where=RecordFilter(since='x'))": lambda m: m.list(where=RecordFilter(since="x")),
     "memory.export(output=7)": lambda m: m.export(output=7),
     "memory.import_(7)": lambda m: m.import_(7),
-    "memory.calibrate(precision=2)": lambda m: m.calibrate(precision=2),
+    "memory.calibrate('labels.jsonl', precision=2)": lambda m: m.calibrate("labels.jsonl", precision=2),
     "memory.query({'task': 't'}, k=0)": lambda m: m.query({"task": "t"}, k=0),
     "memory.query({'task': 't'}, filters='x')": lambda m: m.query({"task": "t"}, filters="x"),
     "memory.recommend({'task': 't'}, k_actions=0)": lambda m: m.recommend({"task": "t"}, k_actions=0),
     "ExperienceMemory.open(7)": lambda m: ExperienceMemory.open(7),
     "inject([], 'x')": lambda m: inject([], "x"),
-    "parse_block(7)": lambda m: parse_block(7),
     "redact_text(7)": lambda m: redact_text(7),
     "compare_with_without_memory('t', 7)": lambda m: compare_with_without_memory("t", 7),
     "compare_with_without_memory('t', no_steps)": lambda m: compare_with_without_memory("t", lambda t, use_memory: {}),
@@ -228,7 +226,7 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
     (cli.folder / "rows.csv").write_text("task,action\n", encoding="utf-8")
     cli("remember", "Open the gate", "--steps", json.dumps(RUN["steps"]), "--db", "unjudged_db")
     cli("approve", "6935f48a")
-    for format, name in (("json", "own.json"), ("yaml", "own.yaml"), ("skills", "own_skills")):
+    for format, name in (("json", "own.json"), ("skills", "own_skills")):
         cli("export", "--format", format, "-o", name)
     (skill,) = (cli.folder / "own_skills").glob("*/experience.json")
     (cli.folder / "own_record.json").write_bytes(skill.read_bytes())
@@ -322,7 +320,7 @@ TYPED = [
     ("report 6935f48a", "--success or --failure"),
     ("approve", "give ids"),
     ("import nowhere.yaml", "no such file"),
-    ("export --format csv", "'json', 'yaml', 'ufo', 'skills'"),
+    ("export --format csv", "'json', 'ufo', 'skills'"),
     ("import nowhere.json --db fresh_db", "no such file"),
     ("list --risk high", "there are: address, asks first"),
     ("retrieve Bluetooth -k two", "must be a whole number"),
@@ -341,7 +339,6 @@ TYPED = [
     ("retrieve 'Open the gate' --db unjudged_db", "--success --db unjudged_db"),
     ("prompt 'Open the gate' --db unjudged_db", "--success --db unjudged_db"),
     ("ingest own.json --db own_db", "ufo-experience import FILE --db own_db"),
-    ("ingest own.yaml --db own_db", "ufo-experience import FILE --db own_db"),
     ("ingest own_record.json --db own_db", "ufo-experience import FILE --db own_db"),
     ("ingest maybe.json --db own_db", "success is true or false, not 'maybe'"),
     ("ingest maybe.json --db own_db", "evaluated_by is evaluator, user, agent or none, not 'me'"),
@@ -544,10 +541,10 @@ def test_a_failed_run_is_not_approved_in_silence(cli):
 
 @pytest.mark.parametrize("text", ["off", "no", "false", "'off'"])
 def test_a_judge_that_is_off_is_off_however_yaml_reads_it(tmp_path, text):
-    """A bare `off` is the truth value False there."""
+    """For some readers a bare `off` is the truth value False."""
     (tmp_path / "own.yaml").write_text(f"judge: {text}\n", encoding="utf-8")
     read = load_settings(file=tmp_path / "own.yaml", environment={})
-    assert read.judge in ("off", text)
+    assert read.judge == "off"
 
 
 @pytest.mark.parametrize(
@@ -608,12 +605,12 @@ def test_the_folder_of_a_store_is_imported_with_what_it_holds(cli):
     assert [(one["id"], one["trust"]) for one in restored] == stored
 
 
-@pytest.mark.parametrize("part", ["records", "records/outlook", "a record"])
-def test_records_of_a_store_are_imported_from_a_part_of_its_folder(cli, tmp_path, part):
+@pytest.mark.parametrize("part", ["all", "a record"])
+def test_records_of_a_store_are_imported(cli, tmp_path, part):
     """As records: read as logs they would be torn. Into an empty store, quarantined."""
     records = cli.folder / "experience_db" / "records"
-    file = next(records.rglob("*.json")) if part == "a record" else records.parent / part
-    count = 1 if part == "a record" else len(list(file.rglob("*.json")))
+    file = next(records.rglob("*.json")) if part == "a record" else records.parent
+    count = 1 if part == "a record" else len(list(records.rglob("*.json")))
     done = cli.json("import", file, "--db", tmp_path / "db")
     assert (len(done["added"]), done["skipped"], done["failed"]) == (count, [], [])
     listed = cli.json("list", "--db", tmp_path / "db")["experiences"]

@@ -46,7 +46,7 @@ def _record(name: str, **fields: Any) -> Experience:
 def state_of(memory: ExperienceMemory) -> State:
     """What a store says."""
     there: State = {one.id: (one.trust.value, one.usage.helped) for one in memory.store.scan()}
-    return there | dict.fromkeys(memory.store.removed())
+    return there | dict.fromkeys(memory.store.ids(removed=True))
 
 
 class Worker:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.reading import parse_block
 from tests.builders import a_record, open_memory
 from ufo_experience import (
     Experience,
@@ -26,7 +27,6 @@ from ufo_experience import (
     PromptBlock,
     build_prompt,
     inject,
-    parse_block,
 )
 from ufo_experience.cli.serve import SAMPLES
 from ufo_experience.request import estimate_tokens

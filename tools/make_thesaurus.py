@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ufo_experience.request import stem, words
-from ufo_experience.retrieve.thesaurus import FILE, SKIPPED, THING
+from ufo_experience.retrieve.thesaurus import FILE, SKIPPED
 
+THING = "thing"  # the mark of a word that names things alone
 FOLDER = Path(__file__).with_name("synonyms")
 
 

@@ -2,9 +2,11 @@
 
 __version__ = "0.1.0"
 
+from typing import TYPE_CHECKING
+
 from ufo_experience.embed import open_embedder
 from ufo_experience.embed.base import Embedder
-from ufo_experience.errors import DataError, ExperienceError, UsageError
+from ufo_experience.errors import DataError, ExperienceError, UsageError, no_such_name
 from ufo_experience.executor import Execution
 from ufo_experience.ingest import IngestReport
 from ufo_experience.integrations.memory_article import (
@@ -22,7 +24,7 @@ from ufo_experience.memory.aio import AsyncExperienceMemory
 from ufo_experience.procedure.acts import Act, Stop
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
-from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject, parse_block, strip_block
+from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject, strip_block
 from ufo_experience.redact import redact, redact_text
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.schema import (
@@ -42,6 +44,12 @@ from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.selection import RecordFilter
 from ufo_experience.summarize.base import Summarizer
 from ufo_experience.traces import read_traces
+
+if not TYPE_CHECKING:  # a checker knows the names
+
+    def __getattr__(name: str) -> None:
+        raise no_such_name(name, ExperienceMemory)
+
 
 __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     # the memory
@@ -77,7 +85,6 @@ __all__ = [  # noqa: RUF022 - grouped as a reader meets them
     "redact_text",
     "build_prompt",
     "inject",
-    "parse_block",
     "strip_block",
     "open_embedder",
     # what can be replaced

@@ -63,6 +63,7 @@ LANDMARKS = frozenset("navigation menu menubar toolbar banner".split())
 REGIONS = LANDMARKS | set("header footer main form search region complementary contentinfo aside".split())
 
 ITEMS = frozenset(("hyperlink", "listitem", "treeitem", "dataitem"))  # of another name they are another thing
+_CHOICES = frozenset(("checkbox", "radiobutton"))
 _ITEM_LENGTH = 4  # characters of a name that another name may be said to hold
 
 
@@ -113,15 +114,18 @@ def fingerprint(name: str, role: str) -> str:
 def fingerprints(controls: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     """One for each control of a screen, given as names and roles; "" for what the application did not put there.
 
-    What another control names is the user's, and so is that other one: the link "Film night" and "Delete Film night".
+    What another control names is the user's, and so is that other one: the link "Film night" and "Delete Film night",
+    a choice and the cell it stands in.
     """
     named = [(bare(name), role) for name, role in controls]
     items = {said for said, role in named if role in ITEMS and len(said) >= _ITEM_LENGTH}
     holding = {said: {item for item in items if item in said and item != said} for said, _ in named}
     content = {said for said, held in holding.items() if held}.union(*holding.values())
-    return tuple(
-        fingerprint(said, role) if said and role in _FIXED and said not in content else "" for said, role in named
+    cells = {said for said, role in named if role == "dataitem"}
+    own = (
+        said and role in _FIXED and said not in content | (cells if role in _CHOICES else set()) for said, role in named
     )
+    return tuple(fingerprint(*one) if is_own else "" for one, is_own in zip(named, own, strict=True))
 
 
 # ---- what was in view ----
@@ -151,8 +155,10 @@ class ListedControl:
     value: str | None = None
 
 
+Screens = Sequence[Sequence[ListedControl]]
+
+
 def in_view(listed: Sequence[ListedControl]) -> VisibleControls:
-    """Name and type of each control in view."""
     return frozenset((one.name, one.kind) for one in listed if one.name)
 
 
@@ -177,9 +183,7 @@ def around(view: Sequence[ListedControl], label: str, name: str) -> tuple[str, A
     )
 
 
-def visibility(
-    steps: Sequence[Step], views: Sequence[VisibleControls], screens: Sequence[Sequence[ListedControl]] = ()
-) -> Visibility:
+def visibility(steps: Sequence[Step], views: Sequence[VisibleControls], screens: Screens = ()) -> Visibility:
     """Which steps' controls were visible before which steps, after which a menu was open, and which screens were alike.
 
     `views[k]` is what was visible before `steps[k]`, `screens[k]` with states and values. Controls of two applications
@@ -201,7 +205,7 @@ def visibility(
     return Visibility(visible_before=visible, menu_opened_after=opened, **_screens(steps, told))
 
 
-def _screens(steps: Sequence[Step], screens: Sequence[Sequence[ListedControl]]) -> dict[str, Any]:
+def _screens(steps: Sequence[Step], screens: Screens) -> dict[str, Any]:
     """Which screens were alike, what the control of each step held, and before which steps it stood or showed what."""
     numbers: dict[tuple[Any, ...], int] = {}
     page: dict[int, int] = {}
@@ -250,14 +254,36 @@ def _holds(view: VisibleControls, name: str, step: Step) -> bool:
     return any(known == name for known, _ in view)
 
 
-def with_seen(steps: Sequence[Step], views: Sequence[VisibleControls], request: str) -> tuple[Step, ...]:
-    """The steps, those that type what was in view before and the request does not name with `seen`."""
+def with_seen(
+    steps: Sequence[Step], views: Sequence[VisibleControls], request: str, screens: Screens = ()
+) -> tuple[Step, ...]:
+    """The steps, those that type what was in view before and the request does not name with `seen`, others with the
+    value of the request that is called so before them."""
     if not any(views) or len(steps) > MAX_COMPARED:
         return tuple(steps)
+    taken = {bare(step.target_control.name) for step in steps}  # by a step of its own
+    said = (bare(value.text) for value in Request.parse(request).values)
+    values = [None if value in taken else value for value in said]
+    told = [_behind_value(step, screen, values) for step, screen in zip(steps, screens, strict=False)]
+    steps = [*told, *steps[len(told) :]]
     return tuple(
         step.model_copy(update={"seen": _seen(at, text, steps, views, request)}) if text else step
         for at, (step, text) in enumerate((step, _looked_up(step, request)) for step in steps)
     )
+
+
+def _behind_value(step: Step, screen: Sequence[ListedControl], values: Sequence[str | None]) -> Step:
+    """The step, where no row tells which one it acts on with the number of the value that a control before it is called
+    by, and no other of that kind stands between."""
+    own = next((at for at, one in enumerate(screen) if _is_own(one, step)), 0)
+    heads = [
+        one for one in screen[:own] if bare(one.name) in values and not is_part_of_page(one.within or "", LANDMARKS)
+    ]
+    if not heads or step.around is None or step.target_control.within:
+        return step
+    between = screen[screen.index(heads[-1]) + 1 : own]
+    number = None if any(one.kind == heads[-1].kind for one in between) else values.index(bare(heads[-1].name)) + 1
+    return step.model_copy(update={"around": step.around.model_copy(update={"value": number})})
 
 
 def _looked_up(step: Step, request: str) -> str:

@@ -1,18 +1,12 @@
-"""What models cost, and caps in US dollars: of one run, and of a day for all processes of a store."""
+"""What models cost, and a cap of one run in US dollars."""
 
-import logging
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import BudgetError
-
-_log = logging.getLogger(__name__)
 
 PRICES: Mapping[str, tuple[float, float]] = {  # US dollars per million tokens in and out, as of 2026-11-05
     "text-embedding-3-small": (0.02, 0.0),
@@ -39,19 +33,14 @@ class Spending:
 
 
 class Ledger:
-    """What was spent, and two caps in US dollars: of this run, and of a UTC day in the file `books`, which all
-    processes of a store share.
+    """What was spent, and a cap in US dollars. Of models whose price is unknown tokens are counted, and no cost.
 
-    Money is set aside before a request is sent, so a process that dies has counted too much, never too little. Of
-    models whose price is unknown tokens are counted, and no cost. Thread-safe; whoever shares a ledger shares its caps.
+    Money is set aside before a request is sent. Thread-safe; whoever shares a ledger shares its cap.
     """
 
-    def __init__(
-        self, max_cost: float | None = None, *, max_cost_per_day: float | None = None, books: Path | None = None
-    ) -> None:
-        self.max_cost, self._per_day = max_cost, max_cost_per_day
-        self._books = books if max_cost_per_day is not None else None
-        self.requests = self.input_tokens = self.output_tokens = 0
+    def __init__(self, max_cost: float | None = None) -> None:
+        self.max_cost = max_cost
+        self.requests = self.tokens = 0
         self.cost = self._reserved = 0.0
         self._lock = threading.Lock()
 
@@ -61,11 +50,11 @@ class Ledger:
         that is spent.
 
         Raises:
-            BudgetError: a cap would be passed, or there is one and nobody knows the price. Nothing was sent.
+            BudgetError: the cap would be passed, or there is one and nobody knows the price. Nothing was sent.
         """
         price = price_of(model)
-        if price is None and (self.max_cost is not None or self._books):
-            why = f"a cost cap is set (max_cost or max_cost_per_day), but the price of {model} is unknown"
+        if price is None and self.max_cost is not None:
+            why = f"a cost cap is set (max_cost), but the price of {model} is unknown"
             raise BudgetError(f"{why}: set no cap, or name a model whose price is known", code="E_NO_PRICE")
         used = [0, 0]
 
@@ -75,10 +64,11 @@ class Ledger:
             for place, count in enumerate(counts):
                 used[place] += count if isinstance(count, int) and count >= 0 else 0
 
-        most, today = _dollars(price, input_tokens, output_tokens), datetime.now(timezone.utc).date().isoformat()
+        most = _dollars(price, input_tokens, output_tokens)
         with self._lock:
-            _expect_room(most, self.cost + self._reserved, self.max_cost)
-            self._book(today, most)
+            taken = self.cost + self._reserved
+            if self.max_cost is not None and taken + most > self.max_cost:
+                raise BudgetError(f"a request may cost ${most:.6f}, and ${taken:.6f} of ${self.max_cost:.6f} are taken")
             self._reserved += most
         try:
             yield pay
@@ -86,46 +76,18 @@ class Ledger:
             cost = _dollars(price, *used)
             with self._lock:
                 self._reserved, self.cost = self._reserved - most, self.cost + cost
-                self.input_tokens, self.output_tokens = self.input_tokens + used[0], self.output_tokens + used[1]
-            try:
-                self._book(today, cost - most)
-            except BudgetError as error:  # a reply that is paid for is worth more than an exact count
-                _log.warning("$%.6f too much stay counted on %s: %s", most - cost, today, error)
+                self.tokens += sum(used)
 
     @property
     def spending(self) -> Spending:
         """What was spent so far."""
         with self._lock:
-            return Spending(self.requests, self.input_tokens + self.output_tokens, self.cost)
+            return Spending(self.requests, self.tokens, self.cost)
 
     def count_request(self) -> None:
         """Count one request on the wire; another try is a request, too."""
         with self._lock:
             self.requests += 1
-
-    def _book(self, day: str, amount: float) -> None:
-        """Add to what a day cost, where that is counted; a negative amount is given back."""
-        if self._books is None:
-            return
-        try:
-            self._books.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._books, timeout=5.0, isolation_level=None)) as database:
-                database.execute("BEGIN IMMEDIATE")  # closed without a COMMIT, nothing was said
-                database.execute("CREATE TABLE IF NOT EXISTS spent (day TEXT PRIMARY KEY, dollars REAL NOT NULL)")
-                row = database.execute("SELECT dollars FROM spent WHERE day = ?", (day,)).fetchone()
-                taken = float(row[0]) if row else 0.0
-                if amount > 0:
-                    _expect_room(amount, taken, self._per_day, f" for {day} (UTC)")
-                database.execute("INSERT OR REPLACE INTO spent VALUES (?, ?)", (day, max(0.0, taken + amount)))
-                database.execute("COMMIT")
-        except (sqlite3.Error, OSError) as error:
-            message = f"a daily cost cap is set, but {self._books} cannot be used: {error}"
-            raise BudgetError(message, code="E_NO_BOOKS") from error
-
-
-def _expect_room(amount: float, taken: float, cap: float | None, when: str = "") -> None:
-    if cap is not None and taken + amount > cap:
-        raise BudgetError(f"a request may cost ${amount:.6f}, and ${taken:.6f} of ${cap:.6f}{when} are taken")
 
 
 def price_of(model: str) -> tuple[float, float] | None:

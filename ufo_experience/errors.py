@@ -12,30 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar
 
 C = TypeVar("C", bound=type)
-# What is called otherwise elsewhere: our name of a command, an option, a method or an argument, and the other names.
-_ELSEWHERE = {
-    "ingest": "learn teach train read load",
-    "remember": "learn teach add save store",
-    "retrieve": "ask search find query lookup",
-    "retrieve --explain": "explain why",
-    "run --dry-run": "guide steps plan",
-    "remove": "delete rm forget",
-    "purge": "delete erase forget",
-    "review": "edit correct ui web page",
-    "stats (docs/settings.md says where settings stand)": "settings config configure",
-    "--help": "help usage",
-    "--version": "version",
-    "db": "store database",
-    "location": "db store path folder",
-    "search": "person name text words query",
-    "threshold": "min_score score cutoff",
-    "top_k": "limit count",
-    "task": "query question goal",
-    "target": "control element",
-}
+_PACKAGE = __name__.partition(".")[0]
+_NAMES = Path(__file__).with_name("elsewhere.txt").read_text("utf-8")
+_ELSEWHERE = dict(re.findall(r"^([^#:]+): (.+)$", _NAMES, re.MULTILINE))  # our name of a thing → its names elsewhere
 _GIVEN_IN = {
     "settings": "a setting is given so: settings=Settings",
     "where": "a filter is given so: where=RecordFilter",
@@ -96,7 +79,7 @@ class ServiceError(ExperienceError):
 
 
 class BudgetError(ServiceError):
-    """A cost cap would be passed, or cannot be watched (`E_NO_PRICE`, `E_NO_BOOKS`); nothing was sent."""
+    """A cost cap would be passed, or cannot be watched (`E_NO_PRICE`); nothing was sent."""
 
     default_code = "E_BUDGET"
 
@@ -155,7 +138,7 @@ def nearest(name: str, known: Iterable[str], least: float = 0.75) -> str:
     names = [*known]
     ours = [one for one, others in _ELSEWHERE.items() if name in others.split() and one.split()[0] in names]
     alike = get_close_matches(name, names, n=1, cutoff=least)
-    longer = [one for one in names if one.startswith(name) or name in one.split("_")]
+    longer = [one for one in names if name in one.split("_") or (one.startswith(name) and len(one) < 4 * len(name))]
     return " or ".join(ours) or next(iter([*alike, *longer]), "")
 
 
@@ -177,10 +160,28 @@ def names_arguments(kind: C) -> C:
 
 
 def _no_such_attribute(self: Any, name: str) -> Any:
-    known = [one for one in dir(self) if not one.startswith("_")]
-    meant = re.sub(r" --\S+", "", nearest(name, known))  # a method takes no option of the command line
-    said = "" if name.startswith("_") else f";{f' did you mean {meant}?' * bool(meant)} it has {', '.join(known)}"
-    raise AttributeError(f"{type(self).__name__} has no {name!r}{said}", name=name, obj=self)
+    said = f"{type(self).__name__} has no {name!r}"
+    if not name.startswith("_"):
+        foreign = {one for base in type(self).__mro__ if not base.__module__.startswith(_PACKAGE) for one in vars(base)}
+        known = [one for one in dir(self) if not one.startswith("_") and one not in foreign]
+        ours = ((own, part) for own, part in vars(self).items() if type(part).__module__.startswith(_PACKAGE))
+        inside = next((f"{own}.{name}" for own, part in ours if own in known and name in dir(part)), "")
+        meant = inside or re.sub(r" --\S+", "", nearest(name, known))  # a method takes no option of the command line
+        said += f";{f' did you mean {meant}?' * bool(meant)} it has {', '.join(known)}"
+    raise AttributeError(said, name=name, obj=self)
+
+
+def no_such_name(name: str, kind: type) -> AttributeError:
+    """The error of a name that the package has not: the module it stands in, or the method of `kind` that it is."""
+    root, found = Path(__file__).parent, []
+    made = re.compile(rf'^(?:class|def) {re.escape(name)}\b|^    "{re.escape(name)}",', re.MULTILINE)
+    for path in () if name.startswith("_") else sorted(root.rglob("*.py")):
+        if path.parent != root or path.stem != "__init__":
+            place = path.relative_to(root.parent).with_suffix("").as_posix().removesuffix("/__init__")
+            found += [f"{place.replace('/', '.')}.{name}"] if made.search(path.read_text(encoding="utf-8")) else []
+    found += [f"{kind.__name__}.{name}"] if hasattr(kind, name) else []
+    said = f"; it is {min(found, key=len)}" if found else ""
+    return AttributeError(f"ufo_experience has no {name!r}{said}", name=name)
 
 
 def _naming(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from ufo_experience.request import forget
 from ufo_experience.schema import Experience, Problem, State, Trajectory, Trust, expect_if_given, validate
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.exchange import ImportReport
+from ufo_experience.store.records import encode
 from ufo_experience.summarize import Summarizer, experience_id
 from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
@@ -40,7 +41,6 @@ ALREADY_STORED = "already stored as "
 NOT_KEPT = "fields not kept: "
 
 Source = str | Path | Mapping[str, Any] | IO[Any]
-EarlierVersions = Callable[[Experience], Iterable[Experience]]
 
 
 @dataclass
@@ -84,7 +84,7 @@ def ingest(
     sources: Sequence[Source | Sequence[str | Path]], store: ExperienceStore, summarizer: Summarizer, *,
     format: str = "auto", include_failures: bool = False, trust: Trust | None = None, force: bool = False,
     index: ExperienceIndex | None = None, keep_observations: KeepObservations = "short",
-    earlier_versions: EarlierVersions | None = None, progress: Callable[[str, int, int], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
     **gaps: Unpack[LogGaps],
 ) -> IngestReport:  # fmt: skip
     """Turn logs into stored records. What was read is stored as it is read; all of it is durable when this returns.
@@ -95,8 +95,6 @@ def ingest(
         force: also read a log without an end that was written to a moment ago, which is else left for later.
         index: knows what earlier runs of a task typed; a value that a second run typed, too, is kept in clear.
         keep_observations: how much is kept of what was seen in a step (see `redact.redact_record`).
-        earlier_versions: finds stored records of the same source, session and request. A trusted one with other
-            content means that a log was changed after it was learned from; its new version is quarantined.
         progress: is told what is done, how many runs became records so far, and 0: nobody knows of how many.
         gaps: `task`, `application`, `success`: what a person says of logs that do not say it; what they say stands.
 
@@ -127,7 +125,7 @@ def ingest(
                 made = constants.kept(made, run.trajectory.typed)
                 if trust is None and rests_on_log(made):
                     report.on_log_word.append(made.id)
-                storing.take(_trusted(made, trust, earlier_versions, report))
+                storing.take(made.model_copy(update={"trust": trust}) if trust else made)
                 _tell(made, run, report)
                 if progress:
                     progress("learned", len(report.added) + len(storing.waiting), 0)
@@ -256,27 +254,6 @@ def _made(run: _ReadRun, summarizer: Summarizer, keep: KeepObservations, report:
         return None
 
 
-def _trusted(
-    made: Experience, trust: Trust | None, earlier_versions: EarlierVersions | None, report: IngestReport
-) -> Experience:
-    """The record with the trust that was asked for; in quarantine where a trusted one says something else."""
-    level = trust or made.trust
-    for older in earlier_versions(made) if earlier_versions else ():
-        other_content = made.provenance.content_hash != older.provenance.content_hash
-        if run_of(made) != run_of(older) or not other_content or older.trust.rank < Trust.VERIFIED.rank:
-            continue
-        level = Trust.QUARANTINED
-        report.conflicts.append((made.id, f"its session is known with other content, as {older.id}"))
-        break
-    return made if level is made.trust else made.model_copy(update={"trust": level})
-
-
-def run_of(experience: Experience) -> tuple[str, str, str]:
-    """Source, session (without the digest of its content) and request: what versions of one run have in common."""
-    one = experience.provenance
-    return one.source, one.session.rpartition("-")[0] or one.session, experience.state.request
-
-
 def unfollowable(made: Experience) -> str | None:
     """Why a run that was handed in is never shown, and which fields of its steps were not kept; None where it may."""
     if not (lack := missing(made)):
@@ -335,30 +312,20 @@ class _Storing:
         self._since = time.monotonic()
 
     def take(self, made: Experience) -> None:
-        """Store a record, now or soon with others."""
+        """Store a record, now or soon with others; one over a limit is listed."""
+        try:
+            encode(made)
+        except DataError as error:
+            self._report.failed.append((made.provenance.source or made.id, str(error)))
+            return
         self.waiting[made.id] = made
         if len(self.waiting) >= COMMIT_EVERY or time.monotonic() - self._since >= COMMIT_SECONDS:
             self.finish()
 
     def finish(self) -> None:
         """Store what waits; durable when it returns."""
-        records, self.waiting = list(self.waiting.values()), {}
-        self._since = time.monotonic()
-        self._add(records)
-
-    def _add(self, records: Sequence[Experience]) -> None:
-        """Store a group; a record over a limit is listed, and the others are stored all the same."""
-        report = self._report
-        try:
-            done = self._store.add(records)
-        except DataError as error:
-            if len(records) == 1:
-                report.failed.append((records[0].provenance.source or records[0].id, str(error)))
-                return
-            for one in records:
-                self._add([one])
-            return
+        records, self.waiting, self._since = list(self.waiting.values()), {}, time.monotonic()
+        done, report = self._store.add(records), self._report
         report.added += done.added
         report.skipped += [(id, "was removed from this store before") for id in done.skipped]
-        report.conflicts = [one for one in report.conflicts if one[0] not in done.skipped]
         report.incomplete = [one for one in report.incomplete if one[0] not in done.skipped]

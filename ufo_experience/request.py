@@ -117,8 +117,8 @@ _PRODUCTS = frozenset(_DATA["products"].split())
 
 _NUMBER_WORDS: dict[str, str] = _DATA["number_words"]
 _WORD = re.compile(r"<\w{1,64}>|[^\W_]{1,64}(?:['’][A-Za-z]{1,8})?")
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"  # Thai to Chinese
-_PIECES = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"  # Thai to Chinese
+_PIECES = re.compile(f"[{UNSPACED}]+|[^{UNSPACED}]+")
 _POLITE = re.compile(rf"(?:(?:{_DATA['polite']}|[,.!?;:-])(?:\s+|(?=[,.!?:])))+", re.IGNORECASE)
 _ENDINGS = [  # suffix, what stays in its place, how many letters must come before
     *[("sses", "ss", 2), ("ies", "y", 2), ("ied", "y", 2), ("ifications", "ify", 2), ("ification", "ify", 2)],
@@ -450,7 +450,7 @@ def _parts(word: str) -> list[str]:
         return [word]
     found: list[str] = []
     for piece in _PIECES.findall(word):
-        unspaced = len(piece) > 1 and re.match(f"[{_UNSPACED}]", piece)
+        unspaced = len(piece) > 1 and re.match(f"[{UNSPACED}]", piece)
         found += ["".join(pair) for pair in pairwise(piece)] if unspaced else [piece]
     return found
 

@@ -22,7 +22,7 @@ from pydantic import (
     ValidationError,
 )
 
-from ufo_experience.errors import DataError, UsageError, plain_words
+from ufo_experience.errors import DataError, UsageError, names_methods, plain_words
 
 SCHEMA_VERSION = 1
 UNKNOWN_FIELD = "E_UNKNOWN_FIELD"
@@ -142,7 +142,8 @@ class Around(Model):
 
     `before` and `after` are fingerprints (four hex digits each, in reading order) of the application's own controls
     next to it; no names. It was the `place`-th of `equals` controls of its name and type. `dialog` says whether it
-    stood in a dialog, `checked` how a switch was set; None where the log does not tell.
+    stood in a dialog, `checked` how a switch was set; None where the log does not tell. `value` is the number of the
+    value of the request (1 is the first) after which the control before it was called, None for none.
     """
 
     before: Prints = ""
@@ -151,6 +152,7 @@ class Around(Model):
     equals: Annotated[int, Field(ge=1)] = 1
     dialog: bool | None = None
     checked: bool | None = None
+    value: int | None = None
 
 
 class Seen(Model):
@@ -314,6 +316,7 @@ class Verdict(Model):
         return outcome.model_copy(update={"success": self.success, "evaluated_by": by, "judge": self.judge, **given})
 
 
+@names_methods
 class Experience(Model):
     """One remembered experience. `slots` maps a placeholder in the steps (`input:1`) to the type of its value.
 
@@ -350,6 +353,11 @@ class Problem(Model):
     line: int | None = None
     code: str
     message: str
+
+    @property
+    def place(self) -> str:
+        """The file, and the line where it is known."""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
 
 
 class Visibility(Model):
@@ -412,6 +420,7 @@ class Trajectory(Model):
         return self.subtask or self.request
 
 
+@names_methods
 class Hit(Model):
     """One answer of the retriever. `score` is the estimated probability that it helps, whatever engine ranked it.
 

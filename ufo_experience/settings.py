@@ -23,7 +23,7 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from ufo_experience.errors import UsageError, nearest, plain_words
+from ufo_experience.errors import DataError, UsageError, nearest, plain_words
 from ufo_experience.schema import Trust
 
 PREFIX = "UFO_EXPERIENCE_"
@@ -32,7 +32,7 @@ OTHER_VARIABLES = frozenset(PREFIX + name for name in ("CONFIG", "CACHE"))
 DEFAULT_FILE = "ufo_experience.yaml"
 _log = logging.getLogger(__name__)
 Threshold = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-OrOff = Annotated[str, BeforeValidator(lambda said: "off" if said is False else said)]  # YAML reads a bare off as False
+OrOff = Annotated[str, BeforeValidator(lambda said: "off" if said in (False, "false", "no") else said)]
 
 
 class Settings(BaseModel):
@@ -44,9 +44,8 @@ class Settings(BaseModel):
     """The store: a folder (`~` is your home folder), or the URL of a PostgreSQL database."""
 
     embedder: str = "auto"
-    """What turns texts into vectors: `hashing`, `openai:MODEL`, `azure:DEPLOYMENT`, `local:MODEL`,
-    `fastembed:MODEL`, `model2vec:FOLDER`; `auto` is that of the index, for a new store OpenAI's if a key is set, else
-    `hashing`."""
+    """What turns texts into vectors: `hashing`, `openai:MODEL`, `azure:DEPLOYMENT`, `local:MODEL`, `model2vec:FOLDER`;
+    `auto` is that of the index, for a new store OpenAI's if a key is set, else `hashing`."""
 
     summarizer: str = "extractive"
     """Who words the records of `ingest`: `extractive` (rules, nothing is sent), `openai`, `openai:MODEL` (redacted
@@ -69,20 +68,14 @@ class Settings(BaseModel):
     """The least trust a record must have to be shown; unset: `verified`, in a store shared with others `approved`.
     Imported records take `approved`."""
 
-    allow_network_store: bool = False
-    """Write a folder whose files are carried to other machines (a network drive, OneDrive, Dropbox)."""
-
     allow_http_service: bool = False
     """Ask a model service inside your own network over http:// (vLLM, Ollama), without TLS."""
 
     max_cost: Annotated[float, Field(ge=0.0)] | None = None
     """What one run may spend on model services, in US dollars; unset: no limit."""
 
-    max_cost_per_day: Annotated[float, Field(ge=0.0)] | None = None
-    """The same for all processes of the store in one UTC day."""
-
     keep_observations: Literal["none", "short", "full"] = "short"
-    """How much is kept of what was seen in a step: nothing, one sentence of 120 characters, or all; always redacted."""
+    """What is kept of what a step saw: `none`, `short` (a sentence of 120 characters), `full`; always redacted."""
 
     audit: bool = True
     """Keep a line of each prompt that memory added to, and of each task nothing was known for (`audit.jsonl` in the
@@ -147,29 +140,18 @@ def _explained(name: str, kind: str, message: str, value: Any) -> str:
 
 
 def _from_file(path: Path) -> dict[str, Any]:
-    import yaml
+    from ufo_experience.store.safe_yaml import load_yaml  # yaml is slow to load
 
     try:
-        text = path.read_text(encoding="utf-8")
-        node, data = yaml.compose(text, yaml.SafeLoader), yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark else ""
-        why = getattr(error, "problem", None) or str(error)
-        raise UsageError(
-            f"settings file {path}{line}: not YAML, lines of `name: value` are expected ({why})"
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"settings file {path}: {getattr(error, 'strerror', None) or error}") from error
-    if data is None:
-        return {}
-    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise UsageError(f"settings file {path}: not a mapping of names to values")
-    names = [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(f"settings file {path}: {twice[0]} is given twice")
+        data = load_yaml(path)
+    except DataError as error:
+        if error.code == "E_EMPTY":
+            return {}
+        line = f":{error.line}" if error.line else ""
+        raise UsageError(f"settings file {path}{line}: lines of `name: value` are expected: {error.reason}") from error
+    given = {name: value for name, value in data.items() if value not in ("", "~", "null")}
     try:
-        Settings.model_validate(data)
+        Settings.model_validate(given)
     except UsageError as error:
         raise UsageError(f"settings file {path}: {error}") from error
-    return data
+    return given

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--data", type=Path, help="folder in BEIR layout: corpus, queries, qrels")
     parser.add_argument("--leave-one-out", action="store_true", help="queries are corpus entries; none answers itself")
     parser.add_argument("--db", help="a store of yours")
-    parser.add_argument("--embedder", help="local:FOLDER, fastembed:MODEL, openai:MODEL (default: none)")
+    parser.add_argument("--embedder", help="local:FOLDER, openai:MODEL (default: none)")
     parser.add_argument("--judge", default="off", help="openai:MODEL, or errors:0.05 for one that errs that often")
     parser.add_argument("--judge-questions", type=Path, metavar="FILE", help="write what a judge would be asked")
     parser.add_argument("--judge-answers", type=Path, metavar="FILE", help="the judge's answers to those questions")

@@ -246,7 +246,7 @@ def columns_of(table: Table, rows: Rows, names: Sequence[str]) -> NDArray[np.flo
 
 
 def as_data(model: Any, names: Sequence[str]) -> dict[str, Any]:
-    """The trees of a model as `score.Trees` reads them."""
+    """The trees of a model as `retrieve/score.py` reads them."""
     found: dict[str, list[Any]] = {name: [] for name in ("roots", "feature", "threshold", "left", "right", "value")}
     for (tree,) in model._predictors:
         first = len(found["value"])

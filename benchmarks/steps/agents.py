@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
+from benchmarks.reading import NEXT, parse_block
 from benchmarks.steps.demonstration import Hints
 from benchmarks.steps.desktop import command_of
 from benchmarks.steps.environment import Command as ScreenCommand
@@ -16,8 +17,7 @@ from benchmarks.steps.explorer import Explorer
 from benchmarks.steps.prompt_reading import function_of, read_hints
 from benchmarks.steps.workplace import STATUS_TYPE, Workplace
 from ufo_experience.errors import UsageError
-from ufo_experience.prompt.block import NEXT
-from ufo_experience.prompt.builder import CHOOSE, parse_block
+from ufo_experience.prompt.builder import CHOOSE
 from ufo_experience.session import Agent, AgentStatus, Command, ContextNames, Decision, Target, Turn
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from benchmarks.reading import parse_block
 from benchmarks.steps.demonstration import Hints, HintStep
 from benchmarks.steps.episode_memory import INPUT_TYPES, PLACES
-from ufo_experience.prompt.builder import parse_block
 
 FUNCTIONS = {
     **dict.fromkeys(("click", "tick", "untick"), "click_input"),

@@ -21,7 +21,6 @@ _PAIRS = {
     "skipped": ("source", "reason"),
     "failed": ("source", "error"),
     "shortened": ("source", "reason"),
-    "conflicts": ("id", "reason"),
     "incomplete": ("id", "lacks"),
     "left_out": ("id", "reason"),
 }
@@ -63,11 +62,9 @@ def ingest_text(report: IngestReport, memory: ExperienceMemory, verbose: bool) -
 def import_text(done: ImportReport, memory: ExperienceMemory) -> str:
     there = memory.store.scan(sorted({*done.added, *done.known}))
     waiting = sum(one.trust is Trust.QUARANTINED for one in there)
-    names = ", ".join(path.name for path in done.unopened)
     said = {
         f"{len(done.approved)} approved": done.approved,
         f"{waiting} are quarantined until you approve them (--approve here does): ufo-experience approve ID": waiting,
-        f"not opened: {names} (a pickle can run code; the vectors are made again from the texts)": names,
     }
     return counts(done, said)
 
@@ -89,12 +86,11 @@ def _told(what: str, pairs: Sequence[tuple[str, str]], *, verbose: bool = False)
 
 
 def tell_problems(console: Console, report: IngestReport | ImportReport) -> None:
-    """What could not be read, what was read in part, and what stands against what is known, a line each."""
+    """What could not be read, and what was read in part, a line each."""
     for problem in getattr(report, "problems", ()):
-        place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
-        console.note(f"{place}: {problem.code}: {problem.message}")
-    for what, name in (("failed", "failed"), ("shortened", "shortened"), ("quarantined", "conflicts")):
-        for line in _told(what, getattr(report, name, ())):
+        console.note(f"{problem.place}: {problem.code}: {problem.message}")
+    for name in ("failed", "shortened"):
+        for line in _told(name, getattr(report, name, ())):
             console.note(line)
 
 
@@ -176,6 +172,11 @@ def answer_changes(console: Console, changes: ChangeReport, verb: str) -> None:
         console.note(f"{number} {_DONE[verb].format(ids=_few_ids(changes))}")
     if verb == "approve" and (failed := [one for one in changes if one.is_negative]):
         console.note(f"{len(failed)} of them failed; agents are shown that as tried and failed: {_few_ids(failed)}")
+    if verb == "approve" and (open_ := [one for one in changes if one.outcome.success is None]):
+        console.note(
+            f"{len(open_)} nobody has judged; agents are shown that as tried, outcome unknown. If it worked: "
+            f"ufo-experience judge {' '.join(one.id[:8] for one in open_[:_FEW])} --success"
+        )
     answer_records(console, changes, **report_data(changes))
 
 
@@ -228,18 +229,16 @@ def stats_text(told: StoreStats, threshold: float | str) -> str:
         shown = [f"{count} {name}" for name, count in list(found.items())[:most]]
         return ", ".join(shown + ([f"{len(found) - most} more"] if len(found) > most else [])) or "-"
 
-    size = "" if told.bytes is None else f"{told.bytes / 1e6:.1f} MB"
     in_use = "auto" if told.threshold is None else f"{told.threshold:.3g}{' (calibrated)' * (threshold == 'auto')}"
     index = f"{told.indexed} of {told.records} records embedded by {told.embedder}, threshold {in_use}"
     dates = f"{told.oldest:%Y-%m-%d} to {told.newest:%Y-%m-%d}" if told.oldest and told.newest else "-"
     facts = {
-        "store": f"{told.location} {size}".strip(),
+        "store": told.location,
         "records": f"{told.records}, {dates}",
         "outcome": most_of(told.outcome),
         "trust": most_of(told.trust),
         "risky": f"{told.risky} with a step to look at before it is approved" if told.risky else "",
         "applications": most_of(told.applications),
-        "formats": most_of(told.formats),
         "used": f"{told.injected} times by the reports, helped {told.helped}, hurt {told.hurt}",
         "look again": f"{told.look_again} that last did not work; which, and what to do: ufo-experience list"
         if told.look_again

@@ -1,5 +1,6 @@
 """What the commands share: the application object, options that stand anywhere, and an open store."""
 
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,12 +25,11 @@ _SWITCHES = {
     "--json": "as_json",
     "-v": "verbose",
     "--verbose": "verbose",
-    "--allow-network-store": "allow_network_store",
     "--allow-http-service": "allow_http_service",
 }
 _ANYWHERE = (
     "With every command: --db STORE (a folder or a URL; default: experience_db), --json (one JSON object on stdout), "
-    "-v, --verbose (say more, on stderr), --allow-network-store, --allow-http-service."
+    "-v, --verbose (say more, on stderr), --allow-http-service."
 )
 _OTHER_ARGUMENTS = ("NoSuchOption", "MissingParameter", "UsageError")  # errors of arguments a command does not take
 _ARGUMENT_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
@@ -164,6 +164,17 @@ def open_memory(
     own = {name: value for name, value in given_of(ctx).items() if name not in ("as_json", "verbose")}
     with ExperienceMemory.open(settings=load_settings(**own, **options), create=create) as memory:
         yield console_of(ctx), memory
+
+
+@contextmanager
+def telling_itself(module: str) -> Iterator[None]:
+    """Where a command says itself of what this module would warn."""
+    logger = logging.getLogger(module)
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(logging.NOTSET)
 
 
 def text_of(words: list[str]) -> str:

@@ -43,8 +43,6 @@ FILTER: dict[str, Any] = {
     "all": Annotated[bool, Option("--all", help="Every record.")],
     "application": Application,
     "source": Annotated[str, named("Records from this file, folder or session.")],
-    "session": Annotated[str, named("Records of this session.")],
-    "format": Annotated[str, named("Records from logs of this format.")],
     "success": Annotated[bool, Option("--success/--failure", help="Records of runs that ended so.")],
     "unknown": Annotated[bool, Option("--unknown", help="Records of runs that nobody judged.")],
     "trust": Annotated[Trusts, Option(help="Records of this trust.")],

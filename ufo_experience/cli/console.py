@@ -22,7 +22,7 @@ from pydantic_core import to_jsonable_python
 
 from ufo_experience.errors import ExperienceError, RefusedError, StorageError
 from ufo_experience.procedure.cleaning import printable
-from ufo_experience.store.location import quoted
+from ufo_experience.store.files import quoted
 
 _COMMAND = re.compile(r"ufo-experience [^;,()\n]*[^;,()\s]")  # to copy, as our texts name it
 _COLOURS = {

@@ -1,6 +1,5 @@
 """Learning as commands: ingest, remember, import, index."""
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,13 +8,12 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from ufo_experience.cli.answers import answer_records, import_text, ingest_text, report_data, tell_problems
-from ufo_experience.cli.app import command, given_of, open_memory, read_json, text_of
+from ufo_experience.cli.app import command, given_of, open_memory, read_json, telling_itself, text_of
 from ufo_experience.cli.arguments import Application, Context, Judge, Session, Task, Trusts, Worked, named
 from ufo_experience.cli.console import Console, counted
 from ufo_experience.errors import DataError, ExperienceError, UsageError
 from ufo_experience.ingest import IngestReport, expect_sources, unfollowable
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.traces.files import LEARNED
 from ufo_experience.traces.in_memory import A_STEP
 
 
@@ -46,18 +44,17 @@ def ingest(
         tell_problems(console, report)
         _tell_of_the_key(console, memory, summarizer)
         console.answer(report_data(report), console.with_store(ingest_text(report, memory, "verbose" in given_of(ctx))))
-        was_learned = any(reason == LEARNED for _, reason in report.skipped)
-        if not (report.read or report.added or report.known or was_learned):
+        if not (report.read or report.added or report.known):
             raise SystemExit(DataError.exit_code)
 
 
 @contextmanager
 def learning(console: Console, memory: ExperienceMemory) -> Iterator[None]:
     """Around learning: say what was kept and how to go on where an error ends it, or a person (Ctrl-C)."""
-    logger, before = logging.getLogger("ufo_experience.memory"), len(memory)
-    logger.setLevel(logging.ERROR)  # of each warning of the façade the command tells itself
+    before = len(memory)
     try:
-        yield
+        with telling_itself("ufo_experience.memory"):
+            yield
     except ExperienceError:
         with suppress(ExperienceError):  # where the store cannot be asked any more, the error says so
             if kept := len(memory) - before:
@@ -70,8 +67,6 @@ def learning(console: Console, memory: ExperienceMemory) -> Iterator[None]:
             "what is stored is passed over, and what is not in the index yet gets there (as by: ufo-experience index)"
         )
         raise SystemExit(130) from None
-    finally:
-        logger.setLevel(logging.NOTSET)
 
 
 def _tell_of_the_key(console: Console, memory: ExperienceMemory, summarizer: str | None) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from typer import Option
 
 from ufo_experience.cli.answers import answer_changes, answer_records, record_text, stats_text
-from ufo_experience.cli.app import command, open_memory
+from ufo_experience.cli.app import command, open_memory, telling_itself
 from ufo_experience.cli.arguments import Context, DryRun, Ids, Worked, takes_filter
 from ufo_experience.cli.console import Table, counted
 from ufo_experience.errors import DataError, UsageError
@@ -114,9 +114,7 @@ def purge(
 @command("Look after")
 def export(
     ctx: Context,
-    format: Annotated[
-        Literal["json", "yaml", "ufo", "skills"], Option(help="ufo: for UFO; skills: SKILL.md.")
-    ] = "json",
+    format: Annotated[Literal["json", "ufo", "skills"], Option(help="ufo: for UFO; skills: SKILL.md.")] = "json",
     output: Annotated[Path | None, Option("--output", "-o", help="File to write. Default: stdout.")] = None,
 ) -> None:
     """Write all records to one file; as skills: a folder for each approved success, in the folder `--output`."""
@@ -140,23 +138,19 @@ def export(
 
 
 @command("Look after")
-def verify(
-    ctx: Context,
-    repair: Annotated[bool, Option("--repair", help="Set aside what cannot be used; make the index again.")] = False,
-) -> None:
+def verify(ctx: Context) -> None:
     """Check every record and the index; exit code 65 if anything is wrong."""
-    with open_memory(ctx) as (console, memory):
-        found = memory.verify(repair=repair)
-        for what, problems in (("set aside", found.repaired), ("corrupt", found.corrupt)):
-            for problem in problems:
-                console.note(f"{what}: {problem.file}: {problem.message}")
-        damaged = bool(found.corrupt) or found.index != "ok"
-        repairable = [one for one in found.corrupt if one.code not in LEFT_ALONE]
-        if not repair and (repairable or found.index != "ok"):
-            console.note("to set it aside and make the index again: ufo-experience verify --repair")
+    with telling_itself("ufo_experience.store"), open_memory(ctx) as (console, memory):
+        found = memory.verify()
+        for problem in found.corrupt:
+            console.note(f"corrupt: {problem.place}: {problem.message}")
+        if any(one.code not in LEFT_ALONE and one.file != "index" for one in found.corrupt):
+            console.note("what is corrupt is left out: bring it back from a backup, or delete the file or line")
+        if found.index != "ok":
+            console.note("to make the index again: ufo-experience index --rebuild")
         number = counted(found.records, "record")
         console.answer(found, f"{number}, {len(found.corrupt)} corrupt, index {found.index}")
-        if damaged:
+        if found.corrupt:
             raise SystemExit(DataError.exit_code)
 
 

@@ -118,11 +118,11 @@ def demo(ctx: Context) -> None:
 @command("Measure")
 def calibrate(
     ctx: Context,
-    labels: Annotated[Path | None, Option(help='JSON lines {"query", "id" or "text", "relevant"}.')] = None,
+    labels: Annotated[Path, Option(help='JSON lines {"query", "id" or "text", "relevant"}.')],
     precision: Annotated[float, Option(help="Share of what is served that must be relevant.")] = 0.95,
     apply: Annotated[bool, Option("--apply", help="Use the threshold from now on.")] = False,
 ) -> None:
-    """Find a threshold for the embedder in use, from labelled pairs or from the store itself; --apply keeps it."""
+    """Find a threshold for the embedder in use, from labelled pairs; --apply keeps it."""
     with open_memory(ctx) as (console, memory):
         found = memory.calibrate(labels, precision=precision, apply=apply)
         text = (

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from ufo_experience.embed.base import Embedder
     from ufo_experience.service import Service
 
-LOCAL = ("local", "fastembed", "model2vec")
+LOCAL = ("local", "model2vec")
 PLUGINS = "ufo_experience.embedders"  # the group of entry points: another package's name and what makes its embedder
 EXAMPLES = (
     "hashing, hashing:2048, openai:text-embedding-3-small, openai:text-embedding-3-large:256, azure:<deployment>, "
-    "local:all-MiniLM-L6-v2, fastembed:<name>, model2vec:<folder>"
+    "local:all-MiniLM-L6-v2, model2vec:<folder>"
 )
 
 

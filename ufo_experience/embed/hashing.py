@@ -8,55 +8,36 @@ gives the same bytes on every platform and in every process.
 import math
 import re
 import zlib
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ufo_experience.embed.base import Kind, Spending, Vectors
-from ufo_experience.errors import DataError, UsageError
-from ufo_experience.request import Request, stem
+from ufo_experience.errors import UsageError
+from ufo_experience.request import Request
 from ufo_experience.schema import MAX_TEXT
 
 DIM = 256  # a vector takes 512 bytes in the index, and as much in FAISS's file
 MIN_DIM, MAX_DIM = 16, 65_536
 
-_SPEC = re.compile(r"(\d{1,6})?(?:v(\d{1,6}))?")
 _WORD = re.compile(r"[^\W_]+")
-_PAIR_WEIGHT, _HEAD_WEIGHT, _VALUE_WEIGHT = 0.5, 1.5, 0.15  # of a pair of words, the first word, a hidden value
+_VALUE_WORTH = 0.15  # of a word of a value
 _LETTERS = (3, 4)  # lengths of the letter runs
 _LETTERS_WORTH = 0.2  # of one run; enough for typos and other languages, too little to drown the words
-_COMMON_SHARE = 0.5  # of a word that says little: a fixed stand-in for rarity, which a stored vector must not hold
-_COMMON_WORDS = """
-    a all an and any are as at be been by can could did do does file find for from get give had has have help here how
-    i if in into is it its like make me my need not of on or our please set should show so some tell that the their
-    them then there these this those to us use using want was we were what when where which who will with would you
-    your
-"""
-_COMMON = frozenset(stem(word) for word in _COMMON_WORDS.split())
 
 
 def features(text: str) -> Mapping[str, float]:
-    """What the features of a text are worth: its terms, and the letter runs of its words; else its characters."""
+    """What the features of a text are worth: its words, and the letter runs of these; else its characters."""
     spelled = dict.fromkeys(_WORD.findall(text.lower()))  # in order: sums of floats depend on it
     if not spelled:
         return {f"#{character}": 1.0 for character in "".join(text.split())} or {"": 1.0}
-    runs = dict.fromkeys(chain.from_iterable(map(_letter_runs, spelled)), _LETTERS_WORTH)
-    return _terms(Request.parse(text)) | runs
-
-
-def _terms(request: Request) -> dict[str, float]:
-    """What the terms are worth: pairs half, the first word (mostly the action) more, words of values a little."""
-    frame = request.masked_words
-    pairs = [f"{left} {right}" for left, right in pairwise([*frame, "$"])]
-    hidden = [f"={word}" for word, kind in zip(request.words, request.kinds, strict=True) if kind]
-    found: dict[str, float] = {}
-    for terms, weight in ((frame, 1.0), (pairs, _PAIR_WEIGHT), (hidden, _VALUE_WEIGHT)):
-        for term, times in Counter(terms).items():
-            found[term] = (_COMMON_SHARE if term in _COMMON else 1.0) * math.sqrt(times * weight)
-    return found | ({f"^ {frame[0]}": math.sqrt(_HEAD_WEIGHT)} if frame else {})
+    request = Request.parse(text)
+    values = [f"={word}" for word, kind in zip(request.words, request.kinds, strict=True) if kind]
+    runs = chain.from_iterable(map(_letter_runs, spelled))
+    worth = dict.fromkeys(request.masked_words, 1.0) | dict.fromkeys(values, _VALUE_WORTH)
+    return worth | dict.fromkeys(runs, _LETTERS_WORTH)
 
 
 def _letter_runs(word: str) -> tuple[str, ...]:
@@ -75,7 +56,7 @@ class HashingEmbedder:
 
     @property
     def name(self) -> str:
-        """`hashing`, or `hashing:<dimensions>`; `v2` goes behind it when `features` gives anything else."""
+        """`hashing`, or `hashing:<dimensions>`."""
         return "hashing" if self.dim == DIM else f"hashing:{self.dim}"
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
@@ -97,13 +78,7 @@ class HashingEmbedder:
 
 
 def from_spec(rest: str) -> HashingEmbedder:
-    """Build from nothing, or from `<dimensions>`, as `name` writes them. Raises `DataError` for another version."""
-    parts = _SPEC.fullmatch(rest)
-    if parts is None:
+    """Build from nothing, or from `<dimensions>`, as `name` writes them."""
+    if not re.fullmatch(r"\d{0,6}", rest):
         raise UsageError(f"hashing takes a number of dimensions, such as hashing:2048, not {rest!r}")
-    if parts[2]:
-        raise DataError(
-            f"hashing:{rest} is of another version of this package; run: ufo-experience index --rebuild",
-            code="E_INDEX_MISMATCH",
-        )
-    return HashingEmbedder(int(parts[1]) if parts[1] else DIM)
+    return HashingEmbedder(int(rest or DIM))

@@ -1,12 +1,9 @@
-"""Embeddings computed on this machine (extras): models of sentence-transformers, ONNX models, static models.
+"""Embeddings computed on this machine (extras): models of sentence-transformers, and static ones (model2vec).
 
-fastembed runs ONNX models without torch. A static model (model2vec) is a table of word vectors: no torch either, some
-tens of microseconds a text.
+A static model is a table of word vectors: no torch, some tens of microseconds a text.
 """
 
 import importlib.util
-import json
-import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -17,8 +14,6 @@ import numpy as np
 
 from ufo_experience.embed.base import Kind, Spending, Vectors, unit_rows
 from ufo_experience.errors import ServiceError, UsageError, missing_extra
-
-_MODEL_FILES = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")  # where a folder may keep an ONNX model
 
 
 class _LoadedModel(ABC):
@@ -101,48 +96,4 @@ class StaticEmbedder(_LoadedModel):
         return found
 
 
-class FastEmbedder(_LoadedModel):
-    """An ONNX model: a name that fastembed knows, such as `BAAI/bge-small-en-v1.5`, or a folder with the model and its
-    tokenizer in the layout of sentence-transformers.
-
-    Named models are kept in `FASTEMBED_CACHE_PATH`, else below the home folder: fastembed's own choice is temporary.
-    """
-
-    provider, package, example = "fastembed", "fastembed", "BAAI/bge-small-en-v1.5"
-
-    def _open(self, model: str) -> Any:
-        from fastembed import TextEmbedding
-
-        if Path(model).is_dir():
-            _register(Path(model))
-            return TextEmbedding(model, specific_model_path=model)
-        kept = os.environ.get("FASTEMBED_CACHE_PATH") or str(Path.home() / ".cache" / "fastembed")
-        return TextEmbedding(model, cache_dir=kept)
-
-    def _embed(self, model: Any, texts: list[str], kind: Kind) -> Any:
-        return list(model.query_embed(texts) if kind == "query" else model.passage_embed(texts))
-
-
-MODELS: dict[str, type[_LoadedModel]] = {one.provider: one for one in (LocalEmbedder, StaticEmbedder, FastEmbedder)}
-
-
-def _register(folder: Path) -> None:
-    """Tell fastembed of the model of a folder, once: it only loads what it knows by name."""
-    from fastembed import TextEmbedding
-    from fastembed.common.model_description import ModelSource, PoolingType
-
-    if any(known["model"].lower() == str(folder).lower() for known in TextEmbedding.list_supported_models()):
-        return
-    model_file = next((name for name in _MODEL_FILES if (folder / name).is_file()), None)
-    if model_file is None:
-        raise ValueError(f"no {' or '.join(_MODEL_FILES)} in the folder")
-    pooling = folder / "1_Pooling" / "config.json"
-    by_first = pooling.is_file() and json.loads(pooling.read_text("utf-8")).get("pooling_mode_cls_token", False)
-    TextEmbedding.add_custom_model(
-        model=str(folder),
-        pooling=PoolingType.CLS if by_first else PoolingType.MEAN,
-        normalization=True,
-        sources=ModelSource(url=folder.resolve().as_uri()),
-        dim=int(json.loads((folder / "config.json").read_text("utf-8"))["hidden_size"]),
-        model_file=model_file,
-    )
+MODELS: dict[str, type[_LoadedModel]] = {one.provider: one for one in (LocalEmbedder, StaticEmbedder)}

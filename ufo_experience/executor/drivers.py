@@ -24,6 +24,7 @@ from ufo_experience.errors import DataError, ServiceError, UsageError, missing_e
 from ufo_experience.procedure.acts import Act
 
 _SETTLED = 5.0  # seconds a page may take to come to rest
+_COVERED = 1.0  # and something else may lie over a control
 _PAUSE = 0.05
 _MOST = 2_000  # controls of one view
 _LONGEST = 60  # characters of the text of a row that stands for a label
@@ -70,6 +71,12 @@ _CHOOSE = """function(said) {
   return true;
 }"""
 
+_CENTRE = """function() {
+  (this.nodeType === 1 ? this : this.parentElement).scrollIntoView({block: 'center', behavior: 'instant'}); }"""
+_HITS = """function(x, y) {
+  const own = this.nodeType === 1 ? this : this.parentElement, there = document.elementFromPoint(x, y);
+  return own.contains(there) || [...(own.labels || [])].some(one => one.contains(there)); }"""
+
 # What a page holds, None while it is loading: the same twice is a page at rest.
 _EXTENT = """document.readyState === 'complete'
   ? `${location} ${document.getElementsByTagName('*').length} ${document.body.textContent.length}` : null"""
@@ -94,7 +101,6 @@ class ChromiumDriver:
 
     @property
     def url(self) -> str:
-        """The address of the page."""
         return str(self._value("location.href"))
 
     def controls(self) -> list[dict[str, Any]]:
@@ -126,16 +132,22 @@ class ChromiumDriver:
             raise DataError(f"this driver cannot do {act.action!r}", code="E_ACTION")
 
     def _click(self, node: int, count: int = 1) -> None:
-        self._send("DOM.scrollIntoViewIfNeeded", {"backendNodeId": node})
-        # what has just come may be sliding in
-        corners = _at_rest(lambda: self._send("DOM.getContentQuads", {"backendNodeId": node})["quads"])
-        if not corners:
+        self._call(node, _CENTRE)  # not at the edge, where a bar of the page may lie over it
+        # what has just come may be sliding in, or something over it out
+        place = _at_rest(lambda: self._place(node, is_hit=True), _COVERED) or self._place(node)
+        if not place:
             raise DataError("the control has no place on the page", code="E_TARGET")
-        point = {"x": sum(corners[0][0::2]) / 4, "y": sum(corners[0][1::2]) / 4}
+        point = dict(zip("xy", place, strict=True))
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             button = "none" if kind == "mouseMoved" else "left"
             told = {"type": kind, **point, "button": button, "clickCount": count}
             self._send("Input.dispatchMouseEvent", told)
+
+    def _place(self, node: int, *, is_hit: bool = False) -> tuple[float, float] | None:
+        """The middle of a control; None where it has no place or, with `is_hit`, a click there would not hit it."""
+        corners = self._send("DOM.getContentQuads", {"backendNodeId": node})["quads"]
+        place = (sum(corners[0][0::2]) / 4, sum(corners[0][1::2]) / 4) if corners else None
+        return place if place and (not is_hit or self._call(node, _HITS, *place)) else None
 
     def _type(self, node: int, text: str) -> None:
         if self._is_list(node):
@@ -178,7 +190,7 @@ class ChromiumDriver:
         self._send("Input.dispatchKeyEvent", {"type": "keyDown", **told, **({"text": "\r"} if code == 13 else {})})
         self._send("Input.dispatchKeyEvent", {"type": "keyUp", **told})
 
-    def _call(self, node: int, function: str, *arguments: str) -> Any:
+    def _call(self, node: int, function: str, *arguments: str | float) -> Any:
         found = self._send("DOM.resolveNode", {"backendNodeId": node})["object"]["objectId"]
         given = [{"value": one} for one in arguments]
         told = {"objectId": found, "functionDeclaration": function, "arguments": given, "returnByValue": True}
@@ -188,9 +200,9 @@ class ChromiumDriver:
         return self._send("Runtime.evaluate", {"expression": expression, "returnByValue": True})["result"].get("value")
 
 
-def _at_rest(look: Callable[[], Any]) -> Any:
+def _at_rest(look: Callable[[], Any], within: float = _SETTLED) -> Any:
     """What is seen, once it is the same twice; what is seen in the end where it never is."""
-    until, before = time.monotonic() + _SETTLED, None
+    until, before = time.monotonic() + within, None
     while ((seen := look()) is None or seen != before) and time.monotonic() < until:
         before = seen
         time.sleep(_PAUSE)
@@ -227,7 +239,6 @@ class UfoDriver:
         self._dispatcher, self._command = dispatcher, command
 
     async def controls(self) -> list[Mapping[str, Any]]:
-        """What UFO finds in the window."""
         asked = {"field_list": ["label", "control_text", "control_type", "control_rect"]}
         found = await self._have("get_app_window_controls_target_info", asked, "data_collection")
         return [one if isinstance(one, Mapping) else vars(one) for one in found or ()]

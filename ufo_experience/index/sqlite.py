@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.embed.base import Embedder, EmbedsPieces, Vectors
+from ufo_experience.embed.base import Embedder, asks_service
 from ufo_experience.errors import DataError, ServiceError, StorageError
 from ufo_experience.index import base
 from ufo_experience.index import sqlite_tables as tables
@@ -31,7 +30,6 @@ from ufo_experience.store.folder import FolderStore
 WINDOW = 256  # records that become rows, and texts that are embedded, at a time
 ENOUGH = 2 * base.SAME_SESSION  # rows that share the rarest words: more common ones are not looked up then
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
-_LOOKS, _BETWEEN_LOOKS = 10, 0.02  # of a check at rows that a writer may be adding; seconds
 _AMONG = "IN (SELECT value FROM json_each(?))"
 
 
@@ -208,8 +206,6 @@ class SqliteIndex:
             if kept is not None and kept != base.length_of(embedder):
                 self._catalog.write(tables.forget_vectors, embedder.name)
                 self._vectors.delete()
-            elif self.embedder_name() != embedder.name:
-                self._catalog.write(tables.use_embedder, embedder.name)
             self._vectors.forget()
             self._seen = None
         return self.sync(progress, thorough=True)
@@ -233,17 +229,11 @@ class SqliteIndex:
 
     def _faults(self) -> list[str]:
         """What does not fit together in a file that SQLite can read."""
-        problems = []
-        astray = "SELECT count(*) FROM record LEFT JOIN row USING (number) WHERE live != (row.number IS NOT NULL)"
-        lost = 0
-        for _ in range(_LOOKS):  # a writer is soon done with its own
-            self._refresh()
-            ((lost,),) = self._catalog.read(astray)
-            if not lost:
-                break
-            time.sleep(_BETWEEN_LOOKS)
-        if lost:
-            problems.append(f"{lost} rows are not those of the records")
+        self._refresh()
+        astray = """SELECT count(*) FROM record LEFT JOIN row USING (number) WHERE live != (row.number IS NOT NULL)
+            AND record.change <= (SELECT value FROM meta WHERE name = 'row change')"""
+        lost = self._catalog.read(astray)[0][0]
+        problems = [f"{lost} rows are not those of the records"] if lost else []
         try:
             for table in tables.TABLES:
                 self._catalog.read(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
@@ -283,7 +273,7 @@ class SqliteIndex:
     def _embed_at_once(self) -> None:
         """New records where no service is asked; what cannot be embedded now waits for `sync`, which says why."""
         with suppress(ServiceError, DataError):
-            if not isinstance(embedder := self._embedder(), EmbedsPieces):
+            if not asks_service(embedder := self._embedder()):
                 self._embed_missing(embedder, None)
 
     def _length_kept(self, embedder: str) -> int | None:
@@ -298,9 +288,10 @@ class SqliteIndex:
         waiting = self._without_vector()
         texts = {text_key(row.to_embed): row.to_embed for row in self._load(waiting).values()}
         keys, done = [*texts], 0
-        for piece, found in _pieces(embedder, [*texts.values()]):  # each is kept as soon as it is there
+        while window := keys[done : done + WINDOW]:  # each is kept as soon as it is there
+            found = embedder.embed([texts[key] for key in window])
             base.expect_length(embedder.name, found.shape[1], self._length_kept(embedder.name))
-            data = {key: packed(vector) for key, vector in zip(keys[piece], found, strict=True)}
+            data = {key: packed(vector) for key, vector in zip(window, found, strict=True)}
             self._catalog.write(tables.put_vectors, embedder.name, data)
             done += len(found)
             if progress is not None:
@@ -320,12 +311,3 @@ class SqliteIndex:
             self._catalog.read("VACUUM")
             self._catalog.tidy()
             self._catalog.note(**{"to erase": None})
-
-
-def _pieces(embedder: Embedder, texts: list[str]) -> Iterator[tuple[slice, Vectors]]:
-    if isinstance(embedder, EmbedsPieces):
-        yield from embedder.pieces(texts)
-        return
-    for start in range(0, len(texts), WINDOW):
-        piece = slice(start, start + WINDOW)
-        yield piece, embedder.embed(texts[piece])

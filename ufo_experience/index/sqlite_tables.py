@@ -46,9 +46,6 @@ SCHEMA = (
     # a text has one vector of an embedder, however many rows have that text; what was paid for is kept
     """CREATE TABLE IF NOT EXISTS text_vector (number INTEGER PRIMARY KEY AUTOINCREMENT, text_key TEXT, embedder TEXT,
     data BLOB, UNIQUE (text_key, embedder))""",
-    "CREATE TABLE IF NOT EXISTS vector (text_key TEXT, embedder TEXT, data BLOB)",  # where version 7 kept them
-    "INSERT OR IGNORE INTO text_vector (text_key, embedder, data) SELECT text_key, embedder, data FROM vector",
-    "DROP TABLE vector",
     """CREATE TABLE IF NOT EXISTS kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key))
     WITHOUT ROWID""",
 )

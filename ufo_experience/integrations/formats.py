@@ -1,13 +1,9 @@
 """An experience as UFO writes it: a saved session, a follower plan, and a few-shot example of its first action."""
 
 import json
-from collections.abc import Mapping
-from datetime import datetime, timezone
 from typing import Any
 
-from ufo_experience.errors import DataError
-from ufo_experience.ids import content_id
-from ufo_experience.schema import Experience, Step, Trust, validate
+from ufo_experience.schema import Experience, Step
 
 FINISHED = "<FINISH>"
 _USUAL = {"button": "left", "double": False}  # how a click is unless the log says otherwise
@@ -83,45 +79,3 @@ def _in_words(step: Step) -> str:
     said = {name: value for name, value in step.parameters.items() if _USUAL.get(name) != value}
     arguments = f" with {json.dumps(said, ensure_ascii=False)}" if said else ""
     return f"{step.action_type}{target}{arguments}."
-
-
-def from_ufo_example(entry: Mapping[str, Any], *, trust: Trust = Trust.QUARANTINED) -> Experience:
-    """Read one entry; the same one twice is the same record. UFO does not say who judged it: its success is unknown."""
-    try:
-        entry = json.loads(json.dumps(entry, default=str))  # a YAML value as JSON holds it: a date as text
-    except (RecursionError, TypeError, ValueError) as error:
-        raise DataError(f"no JSON: {error}", field="example", code="E_SCHEMA") from error
-    example = entry.get("example") if isinstance(entry, dict) else None
-    if not isinstance(example, dict):
-        raise DataError("required", field="example", code="E_SCHEMA")
-    request, given = entry.get("request"), example.get("Args")
-    step = {
-        "step_number": 1,
-        "action_type": example.get("Function"),
-        "target_control": {"name": example.get("ControlText") or ""},
-        "observation": example.get("Observation") or "",
-        "parameters": given if isinstance(given, dict) else {"value": given} if given else {},
-    }
-    record = {
-        "id": content_id({"format": "ufo_example", "entry": entry}),
-        "state": {
-            "task": entry.get("Sub-task") or request,
-            "request": request,
-            "application": next(iter(entry.get("app_list") or ()), None),
-        },
-        "action": {
-            "steps": [step] if step["action_type"] else [],
-            "plan": _lines(example.get("Plan")),
-            "tips": _lines(entry.get("Tips")),
-        },
-        "outcome": {"success": None},
-        "created_at": datetime.now(timezone.utc),
-        "trust": trust,
-        "provenance": {"format": "ufo_example", "origin": "import"},
-    }
-    return validate(Experience, record)
-
-
-def _lines(value: Any) -> Any:
-    """Plan or tips as lines, from UFO's one string or list of strings."""
-    return value.split("\n") if isinstance(value, str) and value else value or []

@@ -9,20 +9,19 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from socket import socket
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ufo_experience import __version__
-from ufo_experience.errors import ExperienceError, UsageError, needs_extra, plain_words
+from ufo_experience.errors import ExperienceError, UsageError, nearest, needs_extra, plain_words
 from ufo_experience.ids import content_hash
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.runs import join
 from ufo_experience.schema import Experience
+from ufo_experience.store.files import quoted
 from ufo_experience.store.lessons import is_lesson
-from ufo_experience.store.location import quoted
 from ufo_experience.store.selection import RecordFilter
 
 with needs_extra("mcp"):
@@ -184,7 +183,7 @@ class Offers:
         try:
             return self.memory.get(id).model_dump_json(indent=2)
         except ExperienceError as error:
-            raise ResourceError(str(error)) from error
+            raise ResourceError(_in_our_words("", error)) from error
 
     def listing(self, application: str = "", trust: str = "") -> str:
         """The procedures done last: task, application, how often each worked, who says so, and its runs."""
@@ -270,6 +269,7 @@ class ExperienceServer(MCPServer):
         return list(tools)
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        arguments = {given: value for given, value in arguments.items() if value is not None}  # null: not given
         try:
             tools = {one.name: one.input_schema for one in await self.list_tools()}
             takes = {tool: list(schema["properties"]) for tool, schema in tools.items()}
@@ -281,8 +281,8 @@ class ExperienceServer(MCPServer):
         except MCPError as error:
             if not (isinstance(error.data, dict) and "requiredCapabilities" in error.data):
                 raise
-            told = f"this client cannot ask its user; on the command line: ufo-experience approve {arguments['id']}"
-            raise ToolError(told) from error
+            approve = f"ufo-experience approve {arguments['id']} --db {quoted(self.memory.store.location)}"
+            raise ToolError(f"this client cannot ask its user; on the command line: {approve}") from error
 
     async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None, context: Any = None) -> Any:
         try:
@@ -329,8 +329,8 @@ def _expect_known(
         raise UsageError(f"there is no {kind} {name}; there are {', '.join(takes)}{option}")
     if unknown := sorted(arguments.keys() - set(takes[name])):
         lacking = [one for one in needs if one not in arguments]
-        near = get_close_matches(unknown[0], takes[name], n=1) or lacking * (len(lacking) == 1)
-        meant = f"; did you mean {near[0]}?" if near else ";"
+        near = nearest(unknown[0], takes[name]) or "".join(lacking * (len(lacking) == 1))
+        meant = f"; did you mean {near}?" if near else ";"
         raise UsageError(f"{name} takes no {', '.join(unknown)}{meant} it takes {', '.join(takes[name])}")
 
 
@@ -339,7 +339,8 @@ def _in_our_words(name: str, error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ExperienceError):
-            return str(cause).replace("ufo-experience list", "the resource experience://list")  # no shell here
+            of_shell = r"ufo-experience list( --removed)?( \(--search finds words\))?"
+            return re.sub(of_shell, "the resource experience://list", str(cause))
         if isinstance(cause, ValidationError):
             first = cause.errors(include_url=False)[0]
             field = ".".join(str(part) for part in first["loc"])

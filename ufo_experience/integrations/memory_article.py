@@ -140,7 +140,7 @@ def _view(hit: Hit, task: str) -> dict[str, Any]:
             "step_number": step.number,
             "observation": "",
             "action_type": step.action,
-            "target_control": step.target.name if step.target and step.readable else "",
+            "target_control": step.label,
             "parameters": {} if step.missing else dict(step.parameters),
             "result": step.error or "success",
         }

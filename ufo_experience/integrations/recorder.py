@@ -27,8 +27,8 @@ from ufo_experience.redact import redact
 from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect, expect_if_given
 from ufo_experience.session.files import append_line
 from ufo_experience.session.parts import SavePolicy
+from ufo_experience.store.files import storage_errors
 from ufo_experience.traces.calls import arguments_of, take_target
-from ufo_experience.traces.files import FINISHED
 from ufo_experience.traces.in_memory import JudgedBy, expect_ending, run_of
 
 MAX_STEPS = 500  # of a run; what comes after is not noted
@@ -53,10 +53,11 @@ class Start:
 
 @names_arguments
 class Recorder:
-    """Records the runs of one agent, one after another, in a memory (or the place of a store).
+    """Records the runs of one agent, one after another, in a memory (or the place of a store); runs side by side need
+    a recorder each, and may share the memory.
 
-    `logs` is a folder for the logs of the runs (without it a crash loses the run), `save` says which runs are learned:
-    a mode of UFO's SAVE_EXPERIENCE or a policy; `max_tokens` is of the block (default: the memory's).
+    `logs` is a folder for the log of the run that goes on (without it a crash loses the run), `save` says which runs
+    are learned: a mode of UFO's SAVE_EXPERIENCE or a policy; `max_tokens` is of the block (default: the memory's).
     """
 
     def __init__(
@@ -185,7 +186,8 @@ class Recorder:
 
         `success` without a `judge`, or with "agent", is the agent's own claim: the run is shown to nobody, nothing is
         credited, and a warning says so. `judge` "program" is a check of the result, "user" a person, "model" a model
-        that did not act. `wordings` are other ways to ask for the task. The log gets the ending `.finished`.
+        that did not act. `wordings` are other ways to ask for the task. The log of a run is deleted at
+        its end: what is kept stands in the store, where a purge reaches it.
         """
         expect_ending(success, judge, score=score, tokens=tokens, cost=cost)
         self._expect_begun()
@@ -202,10 +204,10 @@ class Recorder:
                 'finish(success=True, judge="program"), or afterwards: ufo-experience judge %s --success',
                 made.id[:8],
             )
-        running, self._is_finished = self.log, True
-        with self._silently():
-            if running is not None and self.log is not None and running.exists():
-                running.replace(self.log)
+        self._is_finished = True
+        if self.log is not None and self.fault is None:  # else it is all there is of the run
+            with self._silently(), storage_errors(self.log):
+                self.log.unlink(missing_ok=True)
         return made
 
     def _learn(self, success: bool | None, judge: JudgedBy | None, known: Mapping[str, Any]) -> Experience | None:
@@ -232,8 +234,7 @@ class Recorder:
 
     @property
     def log(self) -> Path | None:
-        name = f"{self.session}.jsonl{FINISHED if self._is_finished else ''}"
-        return None if self._folder is None else self._folder / name
+        return None if self._folder is None else self._folder / f"{self.session}.jsonl"
 
     def _expect_begun(self) -> None:
         if self._is_finished:

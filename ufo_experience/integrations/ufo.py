@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from ufo_experience.errors import DataError, ExperienceError, NotFoundError, UsageError
-from ufo_experience.integrations.formats import from_ufo_example, to_ufo_example
+from ufo_experience.integrations.formats import to_ufo_example
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.cleaning import clean, clean_json
 from ufo_experience.procedure.procedure import Procedure
@@ -29,15 +29,16 @@ from ufo_experience.redact import redact, redact_json
 from ufo_experience.request import application_key, process_names
 from ufo_experience.retrieve.answer import Retrieval, releases
 from ufo_experience.retrieve.retriever import MAX_K
-from ufo_experience.schema import Experience, Hit, Trajectory, Trust, validate
+from ufo_experience.schema import Experience, Hit, Trajectory, validate
 from ufo_experience.session.files import mapped, plain, write_atomic
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.exchange import ufo_index
 from ufo_experience.store.files import storage_errors
 from ufo_experience.store.safe_yaml import dump_yaml, load_yaml
-from ufo_experience.summarize import open_summarizer
+from ufo_experience.summarize import ExtractiveSummarizer, open_summarizer
 from ufo_experience.traces import ReadReport, read_traces
+from ufo_experience.traces.ufo import UfoYamlReader
 
 KeyStyle = Literal["snake", "pascal"]
 MetadataFilter = Callable[[Mapping[str, Any]], bool]
@@ -212,7 +213,7 @@ def _example(steps: Sequence[ProcedureStep], style: KeyStyle) -> UfoExample:
 
 
 def _action(step: ProcedureStep, status: str, style: KeyStyle) -> dict[str, Any]:
-    name = clean(step.target.name, _TEXT) if step.target and step.readable else ""
+    name = clean(step.label, _TEXT)
     given = {key: OPEN if str(value).startswith("{{") else value for key, value in step.parameters.items()}
     arguments = clean_json(given, _TEXT)
     if style == "snake":
@@ -346,16 +347,14 @@ def _record(summary: object) -> Experience:
     """The record a summary stands for. One that was made or changed by hand says nothing certain about success."""
     if isinstance(summary, Summary) and summary == to_ufo_example(summary.experience):
         return summary.experience
-    if not isinstance(summary, dict):
-        raise DataError("not an object", code="E_SCHEMA")
-    return from_ufo_example(redact_json(summary), trust=Trust.OBSERVED)
+    return ExtractiveSummarizer().summarize(redact(UfoYamlReader().run_of(plain(summary))))
 
 
 def _entry(summary: object) -> dict[str, Any]:
     """What is written of a summary: of one that was made by hand all of it but its secrets; nothing of a failed run."""
     record = _record(summary)
     entry: dict[str, Any] = redact_json(dict(summary)) if isinstance(summary, dict) else {}
-    return {} if record.is_negative else {"Sub-task": record.state.task, **entry}
+    return {} if record.is_negative else {"Sub-task": record.state.request, **entry}
 
 
 def _entries(path: Path) -> dict[str, Any]:

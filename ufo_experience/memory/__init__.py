@@ -17,7 +17,6 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
@@ -27,7 +26,7 @@ from ufo_experience.errors import UsageError, names_arguments
 from ufo_experience.ids import new_id
 from ufo_experience.index.base import Filter, Progress
 from ufo_experience.memory.parts import Parts
-from ufo_experience.memory.upkeep import Upkeep, id_of
+from ufo_experience.memory.upkeep import Closed, Upkeep, id_of
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
 from ufo_experience.redact import redact_json, redact_text
@@ -91,7 +90,7 @@ class ExperienceMemory(Upkeep):
         base = load_settings(base=settings, db=where, embedder=spec, top_k=top_k, threshold=threshold)
         expect_known(base.embedder)
         if location is None or isinstance(location, (str, Path)):
-            location = open_store(base.db, create=create, network=base.allow_network_store)
+            location = open_store(base.db, create=create)
         elif where is None:
             raise UsageError(
                 f"location is a path, a URL or a store (Settings go into settings=…), not {type(location).__name__}"
@@ -113,9 +112,12 @@ class ExperienceMemory(Upkeep):
         return cls(location, embedder=embedder, top_k=top_k, threshold=threshold, create=create, settings=settings)
 
     def close(self) -> None:
-        """Let go of files and connections. What was stored is safe without it."""
-        self.parts.close()
-        self.store.close()
+        """Let go of files and connections; what is asked for after it raises `UsageError`. What was stored is safe."""
+        if not isinstance(self.store, Closed):
+            self.parts.close()
+            self.store.close()
+            closed: Any = Closed(self.store.location)
+            self.store = self.parts = closed
 
     def __enter__(self) -> ExperienceMemory:
         return self
@@ -131,11 +133,16 @@ class ExperienceMemory(Upkeep):
         """The records, the newest first."""
         return iter(self.list())
 
+    def __contains__(self, one: object) -> bool:
+        """True when a record, or one whose id begins so, is stored."""
+        return any(id.startswith(id_of(one)) for id in self.store.ids())
+
     def __bool__(self) -> bool:
         return True  # an empty memory is one
 
     def __repr__(self) -> str:
-        return f"<ExperienceMemory {self.store.location!r}: {len(self)} records>"
+        held = "closed" if isinstance(self.store, Closed) else f"{len(self)} records"
+        return f"<ExperienceMemory {self.store.location!r}: {held}>"
 
     # ---- learning ----
 
@@ -175,7 +182,6 @@ class ExperienceMemory(Upkeep):
                 force=force,
                 index=self.parts.index,
                 keep_observations=self.settings.keep_observations,
-                earlier_versions=partial(self._runs_of, every=True),  # an earlier reading of the same log among them
                 progress=progress,
                 task=task,
                 application=application,
@@ -191,7 +197,7 @@ class ExperienceMemory(Upkeep):
             meant = [one for one in known if one.outcome.success in (None, success)]
             report.judged = [self.judge(one.id, success=success).id for one in meant]
         why = self.index_if_possible() if report.added or report.known else None
-        if why and self._failure:
+        if why and why == self.waiting_for_index:
             report.problems.append(Problem(file=self.store.location, code=NOT_INDEXED, message=why))
         if report.failed and not (report.read or report.added or report.known):
             _log.warning("nothing was read; %s: %s", *report.failed[0])
@@ -293,7 +299,7 @@ class ExperienceMemory(Upkeep):
             expect(str, given, name)
         least = self.settings.threshold if threshold is None else threshold
         k = self.settings.top_k if top_k is None else top_k
-        among = None if only is None else frozenset(only)
+        among = None if only is None else frozenset(resolve(self.store, only))
         screen = None
         if controls is not None:
             from ufo_experience.procedure.screen import in_view
@@ -314,12 +320,10 @@ class ExperienceMemory(Upkeep):
         *,
         max_tokens: int | None = None,
         format: Format = "text",
-        allowed_actions: Collection[str] | None = None,
     ) -> PromptBlock:
         """The prompt for `task` with `hits` as few-shot examples (retrieved here when not given).
 
-        Failed runs that came with a `Retrieval` are shown as tried and failed. Steps of actions not among
-        `allowed_actions` are left out. What was shown is noted in the audit log.
+        Failed runs that came with a `Retrieval` are shown as tried and failed. The audit log notes what was shown.
         """
         from ufo_experience.prompt.builder import build_prompt
 
@@ -332,7 +336,6 @@ class ExperienceMemory(Upkeep):
                 shown,
                 max_tokens=limit,
                 format=format,
-                allowed_actions=allowed_actions,
                 runs_of=self._runs_of,
                 lessons_of=self.parts.lessons_of,
                 beginning=self._beginning(found),
@@ -474,18 +477,15 @@ class ExperienceMemory(Upkeep):
             self.parts.lessons.credit({*filter(is_lesson, named)}, success)
         return done
 
-    def calibrate(
-        self, labels: str | Path | None = None, *, precision: float = 0.95, apply: bool = False
-    ) -> Calibration:
-        """Find the threshold for the embedder in use from labelled pairs, or (without) from the store itself.
+    def calibrate(self, labels: str | Path, *, precision: float = 0.95, apply: bool = False) -> Calibration:
+        """Find the threshold for the embedder in use from a file of labelled pairs.
 
         With `apply` it is kept in the index until another calibration replaces it; see `calibration.calibrate`.
         """
-        from ufo_experience.retrieve.calibration import calibrate, keep, read_pairs
+        from ufo_experience.retrieve.calibration import calibrate, keep
 
         self.index()
-        pairs = None if labels is None else read_pairs(Path(labels), self.parts.index)
-        found = calibrate(self.parts.retriever, pairs, precision=precision)
+        found = calibrate(self.parts.retriever, Path(labels), precision=precision)
         if apply:
             keep(self.parts.index, found)
             del self.parts.retriever
@@ -533,18 +533,13 @@ class ExperienceMemory(Upkeep):
         near = self.parts.index.candidates(Request.parse(asked.task, asked.application), limit=QUERIED)
         keys = {one.row.task_key for one in near}
         ids = [row.id for key in sorted(keys) for row in self.parts.index.rows(task_key=key)]
-        ranked = rank(self.store.scan(ids), asked, k=k, min_similarity=min_similarity, filters=filters)
-        return [
-            Hit(
-                experience=one.experience,
-                score=one.rank_score,
-                ranked_by="structured",
-                explanation={"similarity": one.similarity, "outcome_quality": one.quality, "recency": one.recency},
-            )
-            for one in ranked
-        ]
+        return rank(self.store.scan(ids), asked, k=k, min_similarity=min_similarity, filters=filters)
 
     def recommend(self, state: Mapping[str, Any], k_actions: int = 5, k_records: int = 25) -> Advice:
-        """What tends to work in this state, by action; advice, never a decision. See `structured.recommend`."""
+        """What tends to work in this state, by action; advice, never a decision. See `structured.recommend`. Where no
+        run of this very task is known, it is drawn from those of the task that `retrieve` finds nearest.
+        """
         hits = self.query(state, k=k_records)
+        near = [] if hits else self.retrieve(state["task"], application=state.get("application"), top_k=1)
+        hits = hits or [one for hit in near for one in self.query({**state, "task": hit.task}, k=k_records)]
         return recommend([hit.experience for hit in hits], k_actions=k_actions)

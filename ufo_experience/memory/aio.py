@@ -62,6 +62,9 @@ class AsyncExperienceMemory:
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self.memory.close)
 
+    def __repr__(self) -> str:
+        return f"<Async{repr(self.memory)[1:]}"
+
     async def __aenter__(self) -> AsyncExperienceMemory:
         return self
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ufo_experience.service import Provider, Service
 
 DEFAULT_OPENAI = "openai:text-embedding-3-small"
-_SPENDING = "spending.sqlite"
 _log = logging.getLogger(__name__)
 
 
@@ -49,8 +48,7 @@ class Parts:
         with self._lock:
             if provider not in self._services:
                 known = next(iter(self._services.values()), None)
-                most, books = self.settings.max_cost_per_day, self.store.cache_folder / _SPENDING
-                ledger = known.ledger if known else Ledger(self.settings.max_cost, max_cost_per_day=most, books=books)
+                ledger = known.ledger if known else Ledger(self.settings.max_cost)
                 access = Access.from_env(provider, allow_http=self.settings.allow_http_service)
                 self._services[provider] = Service(access, ledger=ledger)
             return self._services[provider]

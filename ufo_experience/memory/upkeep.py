@@ -22,9 +22,8 @@ from ufo_experience.settings import Settings
 from ufo_experience.store import exchange, selection
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
 from ufo_experience.store.exchange import ExportReport, ImportReport
-from ufo_experience.store.files import storage_errors
+from ufo_experience.store.files import quoted
 from ufo_experience.store.lessons import Lesson, is_lesson
-from ufo_experience.store.location import quoted
 from ufo_experience.store.selection import ChangeReport, RecordFilter, SourceInfo, StoreStats, resolve
 from ufo_experience.trust.risk import risks
 
@@ -41,6 +40,16 @@ MOST_RUNS = 16  # of one task, that are compared for its procedure
 _log = logging.getLogger(__name__)
 
 
+class Closed:
+    """In place of the store of a memory that was closed, and of its parts: it knows where it was, and no more."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+
+    def __getattr__(self, name: str) -> Any:
+        raise UsageError("the memory is closed: open it again")
+
+
 @names_arguments
 class Upkeep:
     """What the owner of a store does with it, whatever the records are used for."""
@@ -49,15 +58,16 @@ class Upkeep:
         self.store: ExperienceStore = store
         self.settings: Settings = settings
         self.parts: Parts = parts
-        self._failure: ServiceError | None = None
+        # why what was stored last has no vector, and the command for when that is mended; None when it has
+        self.waiting_for_index: str | None = None
 
-    def _runs_of(self, run: Experience, *, every: bool = False) -> Records:
+    def _runs_of(self, run: Experience) -> Records:
         """The newest other runs of the same task that may be shown, or that failed: the evidence of its procedure."""
         own = self.parts.index.rows([run.id])
         key = own[0].task_key if own else row_of(run).task_key
         rows = sorted(self.parts.index.rows(task_key=key), key=lambda row: row.created_at)[-MOST_RUNS:]
         runs = self.store.scan([row.id for row in rows])
-        return [one for one in runs if every or self.parts.policy.admits(one) or one.is_negative]
+        return [one for one in runs if self.parts.policy.admits(one) or one.is_negative]
 
     # ---- index ----
 
@@ -70,7 +80,7 @@ class Upkeep:
             embedder = self.parts.embedder()
             before = replace(embedder.spending)
             report = index.rebuild(progress) if rebuild else index.sync(progress, thorough=True)
-        self._failure = None
+        self.waiting_for_index = None
         requests, cost = embedder.spending.requests - before.requests, embedder.spending.cost - before.cost
         return replace(report, requests=requests, cost=cost, seconds=time.perf_counter() - began)
 
@@ -83,32 +93,22 @@ class Upkeep:
 
     def index_if_possible(self) -> str | None:
         """Index what was stored; returns why it has to wait, found by its words, where it has."""
-        before, self._failure = self._failure, None
         try:
             self.parts.index.sync()
+            self.waiting_for_index = None
         except LockedError as error:
-            self._failure = before
             return str(error)
         except ServiceError as error:
-            self._failure = error
-            if before is None or before.code != error.code:
-                _log.warning("%s", self.waiting_for_index)
+            command = f"ufo-experience index --db {quoted(self.store.location)}"
+            why = f"stored and found by words, but not embedded: {error}; when that is mended: {command}"
+            if self.waiting_for_index is None:
+                _log.warning("%s", why)
+            self.waiting_for_index = why
         return self.waiting_for_index
 
-    @property
-    def waiting_for_index(self) -> str | None:
-        """Why what was stored last has no vector, and the command for when that is mended; None when it has."""
-        if self._failure is None:
-            return None
-        command = f"ufo-experience index --db {quoted(self.store.location)}"
-        return f"stored and found by words, but not embedded: {self._failure}; when that is mended: {command}"
-
-    def verify(self, *, repair: bool = False) -> StoreReport:
-        """Read every byte of records, events and index; `repair` sets aside what cannot be used (into `corrupt/`)."""
-        found, wrong = self.store.verify(repair=repair), self.parts.index.check()
-        if wrong and repair:
-            self.index(rebuild=True)
-            wrong = self.parts.index.check()
+    def verify(self) -> StoreReport:
+        """Read every byte of records, events and index, and say what is wrong."""
+        found, wrong = self.store.verify(), self.parts.index.check()
         found.corrupt += [Problem(file="index", code="E_CORRUPT", message=one) for one in wrong]
         found.index = "damaged" if wrong else "ok"
         return found
@@ -177,7 +177,8 @@ class Upkeep:
 
     def undo_remove(self, *ids: Named | Iterable[Named]) -> Records:
         """Bring back what `remove` took out, until it is purged. Raises `NotFoundError` when it is not there."""
-        back = self.store.restore(resolve(self.store, _meant(ids, None).ids, removed=True))
+        selection.expect_some(meant := _meant(ids, None))
+        back = self.store.restore(resolve(self.store, meant.ids, removed=True))
         self.index_if_possible()
         return back
 
@@ -192,22 +193,21 @@ class Upkeep:
             raise UsageError("give a source or a filter, not both (a filter has a source, too)")
         if isinstance(source, (RecordFilter, Mapping)):
             source, where = None, source
-        known = [*self.store.ids(), *self.store.removed()]
+        known = [*self.store.ids(), *self.store.ids(removed=True)]
         named_by_id = len(str(source)) >= DIGITS_SHOWN and any(one.startswith(str(source)) for one in known)
         by_source = RecordFilter(ids=(str(source),)) if named_by_id else RecordFilter(source=str(source))
         meant = by_source if source is not None else _meant((), where)
         selection.expect_some(meant)
         named = resolve(self.store, meant.ids, removed=None) if meant.ids else None
-        there = [*self.store.scan(named), *self.store.scan_removed(named)]
+        there = [*self.store.scan(named), *self.store.scan(named, removed=True)]
         gone = [one for one in there if meant.admits(one)]
         if not dry_run:
             self.store.purge([one.id for one in gone])
             self.parts.lessons.forget({one.id for one in gone})
             self._forget(gone)
         if not gone and not meant.all:
-            near = ", ".join(selection.known_sources(self.store, meant.source)) if meant.source else ""
-            why = f"no record comes from {meant.source!r}" if meant.source else "no record fits"
-            raise NotFoundError(f"{why}; nearest: {near}" if near else why, file=self.store.location)
+            why = f"no record comes from {meant.source!r}; ufo-experience sources lists where they come from"
+            raise NotFoundError(why if meant.source else "no record fits", file=self.store.location)
         return ChangeReport(gone, dry_run=dry_run)
 
     def _forget(self, gone: Sequence[Experience]) -> None:
@@ -234,8 +234,8 @@ class Upkeep:
         return learn(admitted, self.parts.lessons, self.parts.service(), model)
 
     def export(self, format: str = "json", output: str | Path | None = None) -> ExportReport:
-        """Write all records to one file, or into the report's `text`: `json` and `yaml` (ours, both can be imported),
-        `ufo` (its `experience.yaml`, of successes that are not quarantined).
+        """Write all records to one file, or into the report's `text`: `json`, which can be imported, or `ufo`, its
+        `experience.yaml`, of successes that are not quarantined.
 
         Raises `UsageError`: no such format; `StorageError`: an older file of that name is as it was.
         """
@@ -248,7 +248,7 @@ class Upkeep:
 
     def import_(self, file: str | Path, *, approve: bool = False, restore: bool = False) -> ImportReport:
         """Take in an export of this package, the folder of another store, skills, UFO's `experience.yaml` or the folder
-        it lies in, or logs; quarantined until approved. The files of UFO's own index are left closed, and named.
+        it lies in, or logs; quarantined until approved. The files of UFO's own index are left closed.
 
         `approve` is your word that all of it may be shown to agents, also what was imported before. `restore` is for
         your own backup: trust and use are taken as written. Raises `DataError`: it cannot be read.
@@ -263,11 +263,8 @@ class Upkeep:
         )
         if path.is_file() and report.failed and not (report.added or report.known or report.skipped):
             raise DataError(report.failed[0][1], file=report.failed[0][0])
-        for place in (".", "experience_db", "demonstration_db"):
-            report.unopened += exchange.ufo_index(path.parent / place)
         if approve:
-            same = {one.id for one in self.store.scan() if _same_file(one.provenance.source, path)}
-            known = tuple(sorted({*report.added, *report.known, *same}))
+            known = tuple(sorted({*report.added, *report.known}))
             report.approved = [one.id for one in (self.approve(*known) if known else ())]
         self.index_if_possible()
         return report
@@ -305,7 +302,6 @@ class Upkeep:
             trust=_counts(one.trust.value for one in records),
             outcome=_counts(one.outcome.word for one in records),
             applications=_counts(one.state.application or "-" for one in records),
-            formats=_counts(one.provenance.format or "-" for one in records),
             risky=sum(one.trust is not Trust.APPROVED and bool(risks(one)) for one in records),
             injected=sum(one.usage.injected for one in records),
             helped=sum(one.usage.helped for one in records),
@@ -313,7 +309,6 @@ class Upkeep:
             look_again=sum(self.parts.policy.look_again(one) is not None for one in records),
             oldest=min(times, default=None),
             newest=max(times, default=None),
-            bytes=_size(self.store),
             embedder=name,
             indexed=index.count() - len(index.missing()) if name else 0,
             threshold=calibrated if given == "auto" else given,
@@ -346,17 +341,3 @@ def id_of(one: object) -> str:
 def _counts(names: Iterable[str]) -> dict[str, int]:
     """How often each name stands there, the most frequent first."""
     return dict(Counter(names).most_common())
-
-
-def _size(store: ExperienceStore) -> int | None:
-    """The bytes that a folder takes on disk."""
-    root = getattr(store, "root", None)
-    if not isinstance(root, Path):
-        return None
-    with storage_errors(root):
-        files = [path for path in root.rglob("*") if path.is_file() and not path.is_symlink()]
-        return sum(path.lstat().st_size for path in files)
-
-
-def _same_file(source: str, file: Path) -> bool:
-    return Path(source).name == file.name and Path(source).resolve() == file.resolve()

@@ -17,7 +17,7 @@ from ufo_experience.procedure.pairing import AUXILIARIES, SMALL, abbreviates, be
 from ufo_experience.procedure.render import arguments_told
 from ufo_experience.procedure.runs import Agreed
 from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, texts_of
-from ufo_experience.procedure.values import Values
+from ufo_experience.procedure.values import Values, replaced
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.typed import slot_type
 from ufo_experience.request import Request, holds, stem
@@ -30,6 +30,7 @@ _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
 _CHOSEN = frozenset("checkbox radiobutton".split())
 _AND = re.compile(r"[,;.!?，。；、](?:\s|$)|\band\b")  # between two things that are asked for
 _WORDS = re.compile(r"[^\W_]+(?:['’.:@-][^\W_]+)*")
+_BEGINNING = re.compile(r"\W*\d+\W+")  # "12. " of a name: numbers stand elsewhere in its row, too
 _QUOTES = " '\"‘’“”„«»:"
 _OPEN = {"name": "which one", "within": "in which row", "option": "which option"}
 
@@ -62,7 +63,6 @@ class Binding:
     # ---- what is typed and chosen
 
     def _texts(self, place: int, step: ProcedureStep) -> ProcedureStep:
-        """A step with its parameters bound."""
         if (constant := self._agreed[place].constant) and PLACEHOLDER.fullmatch(step.text.strip()):
             step = step.with_text(constant)
         missing: list[str] = []
@@ -126,13 +126,12 @@ class Binding:
 
     def _label(self, place: int, step: ProcedureStep) -> ProcedureStep:
         """A step on a control of the application's own, with the values of the task in its label."""
-        if step.target is None or not step.is_own:
+        if step.target is None or not step.is_own or self._is_object(step):
             return step
         name, missing = (self._values.label if step.role in _PRESSED else self._values.fill)(step.name)
         return _left_open(step, "name") if missing else step.aimed_at(name=name)
 
     def _row(self, place: int, step: ProcedureStep) -> ProcedureStep:
-        """A step with the row, group or dialog around its control bound."""
         if step.target is None or not step.target.within:
             return step
         within, missing = self._values.fill(step.target.within)
@@ -153,7 +152,7 @@ class Binding:
 
     def _item(self, place: int, step: ProcedureStep) -> ProcedureStep:
         """A step on an item that holds a value of the task; any other waits until all values are served."""
-        if step.target is None or step.is_own:
+        if step.target is None or (step.is_own and not self._is_object(step)):
             return step
         old = step.name
         name, missing = self._values.fill(old)
@@ -161,11 +160,13 @@ class Binding:
         whole = bare(old) in self._values.all or PLACEHOLDER.fullmatch(old.strip())
         if first and (whole or (not missing and _is_labelled(name, first))):
             asks = step.ask_first and needs_consent(step.action, name, step.role)
-            return replace(step.aimed_at(name=name), ask_first=asks)
+            return replace(step.aimed_at(name=name), ask_first=asks, value_from="task")
         if first:  # all the values of its name, not the first alone, tell which item it is
             others = () if missing else self._values.in_row(old)[1:]
-            beside = tuple(dict.fromkeys((*step.beside, *others)))
-            return replace(step.aimed_at(name=first if missing else name), item_of=first, beside=beside)
+            beside = tuple(one for one in dict.fromkeys((*step.beside, *others)) if one != first)
+            begins = _BEGINNING.match(name) if first.isdecimal() else None
+            told = f"{begins[0]}…" if begins and holds(begins[0], first) else None
+            return replace(step.aimed_at(name=first if missing else name), item_of=first, beside=beside, shown=told)
         if missing:
             return _left_open(step, "name")
         is_another_name = not LABEL.fullmatch(old) or (old.isalnum() and is_odd(old))  # "tkent", for Tom Kent
@@ -174,6 +175,11 @@ class Binding:
         if not self._is_explained(step, self._agreed[place]):
             self._unexplained.append(_Unexplained(place, "name", old, bool(step.role)))
         return step
+
+    def _is_object(self, step: ProcedureStep) -> bool:
+        """True for a box that is called by a value and a number beside it: "11 Video calls break off" is no label."""
+        rest = replaced(step.name, dict.fromkeys(self._values.new_of, ""))
+        return step.role in _CHOSEN and rest != step.name and any(map(str.isdigit, rest))
 
     def _is_explained(self, step: ProcedureStep, agreed: Agreed) -> bool:
         """True for an item that words of the request, its place or other runs explain: it leads there in any task."""
@@ -190,6 +196,11 @@ class Binding:
 
     def _settle(self) -> None:
         """Give each value that is not served yet to the text that nothing else explains; the rest is fixed or open."""
+        for place, step in enumerate(self._steps):
+            value = self._values.nth(step.around.value) if step.around and step.around.value else ""
+            if value in self._values.unserved and value in self._values.new_of:
+                self._values.served.add(value)
+                self._steps[place] = replace(step, row_of=self._values.new_of[value])
         served = _matched(self._unexplained, self._values.unserved)
         self._values.served |= set(served.values())
         unserved = self._values.unserved
@@ -300,7 +311,6 @@ def _is_labelled(name: str, value: str) -> bool:
 
 
 def _without(step: ProcedureStep, what: str) -> ProcedureStep:
-    """A step without its name, its row or its option."""
     return replace(step.with_text(""), value_from="open") if what == "option" else step.aimed_at(**{what: ""})
 
 
@@ -309,7 +319,6 @@ def _left_open(step: ProcedureStep, what: str) -> ProcedureStep:
 
 
 def _written(value: Any) -> Iterable[str]:
-    """All texts in an argument, without its numbers."""
     if isinstance(value, (Mapping, list, tuple)):
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from _written(item)

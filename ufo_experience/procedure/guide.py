@@ -88,7 +88,7 @@ class Guide:
         """What to know of the way from here on, beside its steps."""
         left = self._steps[self.place :]
         waits = next((one for one in left if one.missing and not one.can_be_filled), None)
-        hidden = sum(not one.readable for one in left)
+        hidden = sum(one.hidden for one in left)
         told = {
             REWORDED: self.procedure.reworded,
             RESUMED: self._resumed,
@@ -127,7 +127,7 @@ class Guide:
         acts = [first]
         for place in range(self.place + (not self._leads_home(first)), len(self._steps)):
             step = self._steps[place]
-            is_open = (step.missing and not step.can_be_filled) or not step.readable
+            is_open = (step.missing and not step.can_be_filled) or step.hidden
             if len(acts) >= limit or is_open or (step.ask_first and self.uncovered):
                 break
             stays = all(kind_of(one.action) in STAYS for one in acts)
@@ -241,7 +241,7 @@ class Guide:
         elif step.missing and step.kind == "click" and not step.role.endswith("button"):
             meant = named_in_task(step, screen, self.procedure.request, self._known)
             if meant is not None:
-                self._steps[self.place] = replace(step.aimed_at(name=meant.name), missing=(), readable=True)
+                self._steps[self.place] = replace(step.aimed_at(name=meant.name), missing=(), shown=None)
                 self.uncovered = tuple(one for one in self.uncovered if bare(one) not in meant.bare)
 
     def _check(self, place: int, screen: Screen, application: str | None) -> Control | Stop | Literal[True] | None:
@@ -252,7 +252,14 @@ class Guide:
         if step.target is None:
             return None
         found = self._find(place, screen)
-        return found if isinstance(found, Stop) else effect_is_there(step, found, self.procedure.request) or found
+        if isinstance(found, Stop):
+            return found
+        opens = step.role == "hyperlink" and place + 1 < len(
+            self._steps
+        )  # a link to the page itself may open something
+        if opens and not isinstance(self._find(place + 1, screen), Control):
+            return found
+        return effect_is_there(step, found, self.procedure.request) or found
 
     def _find(self, place: int, screen: Screen) -> Control | Stop:
         step = self._steps[place]
@@ -329,7 +336,8 @@ class Guide:
         """The place of the next step when only steps that lead there lie before it and it is in view already."""
         for place in range(self.place + 1, min(self.place + _LOOK_AHEAD, len(self._steps))):
             before, step = self._steps[place - 1 : place + 1]
-            if before.kind not in _LEADING or before.ask_first or before.item_of or step.missing or not step.target:
+            is_of_task = before.item_of or before.value_from == "task"
+            if before.kind not in _LEADING or before.ask_first or is_of_task or step.missing or not step.target:
                 return None
             if any(one.around and stood_beside(step, one.around) for one in self._steps[self.place : place]):
                 return None  # it was in view before a step that is missing, too

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from ufo_experience.controls import ITEMS, bare, fingerprint, is_fixed, role_of
+from ufo_experience.controls import ITEMS, LANDMARKS, bare, fingerprint, is_fixed, is_part_of_page, role_of
 from ufo_experience.procedure.acts import Act, Stop, for_a_person, is_item_of, needs_consent, target_of
 from ufo_experience.procedure.pairing import abbreviates, is_other_deed
 from ufo_experience.procedure.screen import Control, Controls, Screen, read_screen
@@ -38,7 +38,7 @@ def find(step: ProcedureStep, screen: Screen, known: Collection[str] = ()) -> Co
         return Stop("target_missing", "the step names no control")
     if step.around is not None and _is_elsewhere(step.around, screen):
         return Stop("unexpected_screen", f"hardly anything that stood beside {_said(step)} is in view")
-    found = _item(step, screen) if step.item_of and step.kind != "select" else _named(step, screen, known)
+    found = _item(step, screen) if step.takes_item else _named(step, screen, known)
     if isinstance(found, Stop):
         return found
     if not found.usable:
@@ -53,7 +53,7 @@ def _named(step: ProcedureStep, screen: Screen, known: Collection[str]) -> Contr
     """The control of the step's name, in its row and group; where it is gone, the one that stands in its place."""
     named = [one for one in screen.named(step.name) if not (step.role and one.role) or one.role == step.role]
     if step.row_of:
-        named = _in_row((step.row_of, *step.beside), named, screen)
+        named = _in_row((step.row_of, *step.beside), named, screen) or _behind(step.row_of, named, screen)
     elif step.target and step.target.within:
         named = [one for one in named if bare(one.within) == bare(step.target.within)]
     if named:
@@ -75,6 +75,8 @@ def _item(step: ProcedureStep, screen: Screen) -> Control | Stop:
     stages = (
         [one for one in items if step.name and one.bare == bare(step.name)],
         [one for one in items if one.bare == bare(value)],
+        [one for one in row if step.shown and one.name.startswith(step.shown.rstrip("…"))],
+        [one for one in row if holds(one.name, value)],
         [one for one in row if abbreviates(value, one.name) or abbreviates(one.name, value)] or row,
         [one for one in items if abbreviates(value, one.name)],
         [one for one in items if step.name and holds(one.name, value)],
@@ -93,6 +95,14 @@ def _in_row(values: Sequence[str], controls: list[Control], screen: Screen) -> l
     ]
     shared = set.intersection(*rows)
     return [one for one in controls if one.within in shared]
+
+
+def _behind(value: str, named: Sequence[Control], screen: Screen) -> list[Control]:
+    """The first of some controls behind the one that is called by a value, with no other of its kind between."""
+    heads = [one for one in screen.named(value) if not is_part_of_page(one.within, LANDMARKS)]
+    later = [one for one in named if heads and one.place > heads[-1].place and not one.within][:1]
+    between = screen.controls[heads[-1].place + 1 : later[0].place] if later else ()
+    return [] if len(heads) > 1 or any(one.role == heads[0].role for one in between) else later
 
 
 def _only_one(step: ProcedureStep, named: Sequence[Control], screen: Screen) -> Control | Stop:
@@ -269,7 +279,7 @@ def where_seen(seen: LookedUp, steps: Sequence[ProcedureStep]) -> str:
     if not 0 < seen.place <= len(steps):
         return f"{kind}{beside}, before the first step"
     step = steps[seen.place - 1]
-    name = f' "{step.name}"' if step.target is not None and step.readable else ""
+    name = f' "{step.label}"' if step.label else ""
     return f"{kind}{beside}, after step {seen.place}{name}"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import takewhile
 
-from ufo_experience.controls import bare, is_fixed
+from ufo_experience.controls import bare, is_fixed, is_part_of_page
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.render import step_line, word
@@ -100,6 +100,8 @@ def _fixed_steps(run: Experience) -> list[ProcedureStep]:
 
     def may_be_told(step: ProcedureStep) -> bool:
         fixed = step.kind in _TOLD and (not step.role or is_fixed(step.role)) and not step.ask_first
+        within = step.target.within if step.target and step.role == "hyperlink" else ""
+        fixed &= not within or is_part_of_page(within)  # else it is what its user keeps there
         return fixed and is_label(step.name) and not any(holds(step.name, value) for value in values)
 
     return list(takewhile(may_be_told, read_steps(run)))

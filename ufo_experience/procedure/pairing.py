@@ -16,7 +16,8 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from ufo_experience.request import Request, find_whole, on_forgetting, stem
+from ufo_experience.redact.typed import count_words
+from ufo_experience.request import UNSPACED, Request, find_whole, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.tasks import is_odd
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
@@ -32,10 +33,9 @@ _OTHER_DEED = 0.4  # cosine of the likest two words of two labels, below which t
 _LOOSE = frozenset(("", "name", "text", "number"))  # kinds that may stand for each other, or be part of a longer text
 _BREAK = re.compile(r'["“”]|[.;!?]\s+[a-z]')  # a value ends there
 _LONGEST = 4  # words of a value that stands without quotes or capitals
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"  # Thai to Chinese: a sign is a word
 _IN_WORD = re.compile(r"[^\W\d_]-$")
 _MARK = re.compile(r"\[\w+\]")
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['’.@%&$+=~*#!_:/-]+[^\W_{_UNSPACED}]+)*")
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’.@%&$+=~*#!_:/-]+[^\W_{UNSPACED}]+)*")
 
 
 class Piece(NamedTuple):
@@ -50,8 +50,7 @@ class Piece(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many words it has."""
-        return len(self.text.split())
+        return count_words(self.text)
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,6 @@ class Pairing:
 
     @property
     def unexplained(self) -> int:
-        """How many values and words of either have nothing in the other."""
         return len(self.left) + len(self.added) + len(self.words) + len(self.dropped)
 
 
@@ -237,13 +235,11 @@ def _by_kind(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Piece, Piece]
 
 
 def stems_of(text: str) -> frozenset[str]:
-    """The stems of the words that say something."""
     words = (word.casefold() for word in _WORD.findall(text))
     return frozenset(stem(word) for word in words if word not in SMALL)
 
 
 def beside_values(request: Request) -> str:
-    """The text of a request without its values."""
     return _MARK.sub(" ", request.template)
 
 

@@ -33,7 +33,7 @@ from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole, holds, says_something
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.agreement import constants_of
-from ufo_experience.trust.labels import is_label
+from ufo_experience.trust.labels import is_label, told_of
 from ufo_experience.trust.risk import CARRIES_OUT, telling_words
 
 OLD_MONTHS = 6  # from this age on a reader should know it: programs change
@@ -126,7 +126,6 @@ class Procedure:
         return not (self.reworded or self.uncovered or self.parts or any(step.missing for step in self.steps))
 
     def __str__(self) -> str:
-        """The text that is shown."""
         return self.text()
 
     def text(self, steps: int | None = None, now: datetime | None = None) -> str:
@@ -182,24 +181,26 @@ def _shown(step: ProcedureStep, request: Request, *, approved: bool) -> Procedur
     telling = stems_of(telling_words(step.name, request.text))
     # a plain "Save" names nothing itself
     named = said or CARRIES_OUT.fullmatch(step.name) or not telling.isdisjoint(stems_of(request.text))
-    readable = approved or said or is_label(step.name, step.role)
-    return replace(step, readable=readable, asked_for=not step.ask_first or bool(named))
+    is_told = approved or said or step.takes_item
+    shown = step.shown if is_told else told_of(step.name, step.role, request.text)
+    return replace(step, shown=shown, asked_for=not step.ask_first or bool(named))
 
 
 def _learned_for(values: Values, *, approved: bool) -> str:
     """What a way was learned for: the sentence that asks, with the kinds of values that the new task does not name."""
     text, new = values.old.text, values.new.text
-    spans = [(one.start, one.end, one.kind) for one in values.old.values if not holds(new, one.text)]
-    for said in dict.fromkeys((*values.new_of, *sorted(values.said))):
-        at = find_whole(said, text.casefold())
-        end = at + len(said)
-        if at >= 0 and not holds(new, said) and not any(start < end and at < stop for start, stop, _ in spans):
-            spans.append((at, end, "value"))
+    found = [(one.start, one.end, one.kind) for one in values.old.values]
+    places = ((find_whole(said, text.casefold()), len(said)) for said in {*values.new_of, *values.said})
+    found += [(at, at + size, "value") for at, size in places if at >= 0]
+    spans: list[tuple[int, int, str]] = []
+    for at, end, kind in sorted(found, key=lambda one: (one[0] - one[1], one[2] == "value")):  # the longest first
+        if not (holds(new, text[at:end]) or any(start < end and at < stop for start, stop, _ in spans)):
+            spans.append((at, end, kind))
     first, last = (0, len(text)) if approved else _asking_sentence(values.old)
     for start, end, kind in sorted(spans, reverse=True):
-        if first <= start and end <= last:
-            text, last = f"{text[:start]}[{kind}]{text[end:]}", last + len(kind) + 2 - (end - start)
-    return text[first:last][:_LONGEST_TASK].strip(" .。\n")
+        if first <= start < last:
+            text, last = f"{text[:start]}[{kind}]{text[end:]}", max(last, end) + len(kind) + 2 - (end - start)
+    return text[first:last][:_LONGEST_TASK].strip(" .;。\n")
 
 
 def _asking_sentence(request: Request) -> tuple[int, int]:

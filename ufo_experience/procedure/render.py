@@ -34,7 +34,6 @@ _as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def step_line(step: ProcedureStep, application: str = "") -> str:
-    """One step, numbered, with its marks."""
     return f"{step.number}. {phrase(step)}{''.join(f' [{mark}]' for mark in marks(step, application))}"
 
 
@@ -44,7 +43,7 @@ def phrase(step: ProcedureStep) -> str:
     if step.kind == "open":
         what = _value(next((one for one in step.parameters.values() if isinstance(one, str)), ""))
     elif step.kind == "switch":
-        what = quoted(step.name) if step.target and step.readable else OPEN
+        what = quoted(step.label) if step.label else OPEN
     elif step.kind in VERBS:
         what = f"{_value(step.text)} in {what}" if what else _value(step.text)
     elif step.kind == "other":
@@ -62,7 +61,7 @@ def marks(step: ProcedureStep, application: str) -> Iterator[str]:
         yield f"the option of {word(step.item_of)}"
     if step.missing:
         yield f"{YOURS}{', '.join(map(word, step.missing))}"
-    elif not step.readable and not step.item_of:
+    elif step.hidden:
         yield "name hidden"
     if step.optional:
         yield f"{step.optional[0]} of {step.optional[1]} runs"
@@ -73,7 +72,6 @@ def marks(step: ProcedureStep, application: str) -> Iterator[str]:
 
 
 def tip_line(tip: str) -> str:
-    """A tip, on a line of its own."""
     return f"Tip: {prose(tip)}"
 
 
@@ -93,7 +91,7 @@ def _what(step: ProcedureStep) -> str:
     if step.target is None:
         return "" if step.kind in ("keys", "other") else "a control"
     kind = " ".join(re.sub(r"[^\w ]+", "", clean(step.target.type, 40)).split())
-    if step.item_of and step.kind != "select":
+    if step.takes_item and not step.shown:
         return f"the {kind if step.role in _IN_ROW else 'row'} of {word(step.item_of)}"
     several = step.around is not None and step.around.equals > 1
     in_any = step.target.within in _ANY_PLACE
@@ -104,9 +102,9 @@ def _what(step: ProcedureStep) -> str:
         where = f" after {quoted(step.after)}"
     elif step.target.within and (step.around is None or several):
         where = f" within {quoted(step.target.within)}"
-    if not step.name or not step.readable:
+    if not step.label:
         return f"{'an' if kind[:1] in tuple('aeiou') else 'a'} {kind or 'control'}{where}"
-    return f"{quoted(step.name)}{f' ({kind})' if kind else ''}{where}"
+    return f"{quoted(step.label)}{f' ({kind})' if kind else ''}{where}"
 
 
 def arguments_told(step: ProcedureStep) -> dict[str, Any]:
@@ -138,7 +136,6 @@ def _can_be_told(value: Any) -> bool:
 
 
 def _more(step: ProcedureStep) -> str:
-    """What is given to another action."""
     told = arguments_told(step).items()
     return " ".join(f"{_NO_KEY.sub('_', key) or '_'}={_argument(value)}" for key, value in told)
 
@@ -166,10 +163,9 @@ def quoted(text: str, limit: int = _LONGEST) -> str:
 
 
 def word(text: str) -> str:
-    """A word as it is, anything else in quotes."""
-    return text if len(text) <= _LONGEST and _PLAIN.fullmatch(text) else quoted(text)
+    """A word as it is, anything else in quotes and on one line."""
+    return text if len(text) <= _LONGEST and _PLAIN.fullmatch(text) else quoted(" ".join(text.split()))
 
 
 def prose(text: str) -> str:
-    """A sentence on one line."""
     return inert(clean(" ".join(clean(text).split()), 200))

@@ -69,11 +69,11 @@ class LookedUp:
 class ProcedureStep:
     """One step, bound to the task at hand.
 
-    `value_from` says where what is typed or chosen comes from: the task, a constant of the procedure, or nobody knows
-    ("open"). `item_of` is the value of the task by which an item of a list, a row or a link is found. `missing` names
-    what is open; a step with any is not carried out by itself. `optional` are the runs that did it and all runs.
-    `asked_for` is False for a step that is asked for first and of which the request names nothing.
-    `readable` is False for a name that is shown to nobody; `after` is the field filled right before, for one of
+    `value_from` says where what is typed or chosen, or the item, comes from: the task, a constant of the procedure, or
+    nobody knows ("open"). `item_of` is the value of the task by which an item of a list, a row or a link is found.
+    `missing` names what is open; a step with any is not carried out by itself. `optional` are the runs that did it and
+    all runs. `asked_for` is False for a step that is asked for first and of which the request names nothing.
+    `shown` is as much of its name as may be told, None for all; `after` is the field filled right before, for one of
     several equal controls; `row_of` the value whose row the control stands in, `beside` what else that row holds.
     """
 
@@ -92,20 +92,33 @@ class ProcedureStep:
     optional: tuple[int, int] | None = None
     ask_first: bool = False
     asked_for: bool = True
-    readable: bool = True
+    shown: str | None = None
     around: Around | None = None
     seen: LookedUp | None = None
     error: str = ""
 
     @property
     def role(self) -> str:
-        """The kind of control it acts on, "" when unknown."""
         return role_of(self.target.type) if self.target else ""
 
     @property
     def name(self) -> str:
-        """The name of the control it acts on, "" for none."""
         return self.target.name if self.target else ""
+
+    @property
+    def label(self) -> str:
+        name = self.item_of if self.takes_item else self.name
+        return name if self.shown is None else self.shown
+
+    @property
+    def takes_item(self) -> bool:
+        """True for a step on the item of a value of the task."""
+        return bool(self.item_of) and self.kind != "select"
+
+    @property
+    def hidden(self) -> bool:
+        """True for a name that is shown to nobody."""
+        return bool(self.name) and not self.label
 
     @property
     def is_own(self) -> bool:
@@ -120,7 +133,6 @@ class ProcedureStep:
 
     @property
     def text(self) -> str:
-        """What is typed, chosen or pressed; "" when nothing is."""
         said = next((self.parameters[key] for key in TEXT_KEYS if key in self.parameters), "")
         return "+".join(map(str, said)) if isinstance(said, (list, tuple)) else str(said)
 
@@ -141,20 +153,16 @@ class ProcedureStep:
         return self.value_from == "open" and len(self.missing) == 1 and self.target is not None
 
     def lacks(self, *what: str) -> ProcedureStep:
-        """The step with more that is open."""
         return replace(self, missing=tuple(dict.fromkeys((*self.missing, *what))))
 
     def aimed_at(self, **parts: str) -> ProcedureStep:
-        """The step with other parts (`name`, `within`) of its target."""
         return replace(self, target=replace(self.target or Target(""), **parts))
 
     def with_text(self, text: str) -> ProcedureStep:
-        """The step with another text typed or chosen."""
         return replace(self, parameters=with_text(self.parameters, text))
 
 
 def with_text(parameters: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """Parameters with another text typed or chosen."""
     return {key: text if key in TEXT_KEYS else value for key, value in parameters.items()}
 
 
@@ -181,7 +189,6 @@ def _where_the_caret_is(step: ProcedureStep, before: Sequence[ProcedureStep]) ->
 
 
 def read_step(number: int, step: Step) -> ProcedureStep:
-    """One step as it was recorded."""
     kind, control = kind_of(step.action_type), step.target_control
     kept = {key: value for key, value in step.parameters.items() if kind == "switch" or plain(key) not in _LOCATORS}
     name = control.name.strip()
@@ -208,7 +215,6 @@ def _opens_menu(two: Sequence[Step]) -> bool:
 
 
 def texts_of(value: Any) -> Iterator[str]:
-    """All texts and numbers in a JSON value, as texts."""
     if isinstance(value, (Mapping, list, tuple)):
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from texts_of(item)

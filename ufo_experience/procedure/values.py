@@ -13,7 +13,7 @@ from ufo_experience.controls import bare
 from ufo_experience.procedure.pairing import beside_values, pair, stems_of
 from ufo_experience.procedure.runs import request_of
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.redact.typed import FIXED, SLOT_TYPE, slot_type
+from ufo_experience.redact.typed import FIXED, MARKS, SLOT_TYPE, slot_type, words_between
 from ufo_experience.request import Request, find_whole, holds
 from ufo_experience.retrieve.tasks import said_in
 from ufo_experience.retrieve.thesaurus import thesaurus
@@ -41,7 +41,6 @@ class Values:
 
     @property
     def unserved(self) -> list[str]:
-        """Old values that no text held so far."""
         return [value for value in self.all if value not in self.served]
 
     @cached_property
@@ -86,7 +85,10 @@ class Values:
 
     def numbered(self, number: int) -> str:
         """What stands for the value of this number (from 1) in the old request; "" where nothing does."""
-        return self.new_of.get(self._parsed[number - 1], "") if 0 < number <= len(self._parsed) else ""
+        return self.new_of.get(self.nth(number), "")
+
+    def nth(self, number: int) -> str:
+        return "".join(self._parsed[number - 1 : number]) if number else ""
 
     def number(self, value: float) -> tuple[Any, list[str]]:
         """A number that is part of a value of the request, as the hour of a time and the day of a date are."""
@@ -110,7 +112,6 @@ class Values:
         return (first, *dict.fromkeys(others)) if first else ()
 
     def first_in(self, text: str) -> str:
-        """The first of them; "" where a text has none."""
         return next(iter(self.in_row(text)), "")
 
     def _fill_words(self, text: str, keep: Collection[str], missing: list[str]) -> str:
@@ -127,15 +128,23 @@ class Values:
             return kind[len(FIXED) :].strip()  # a person says so
         if (agreed := self._constants.get(self.run.digests.get(name, ""))) is not None:
             return agreed
-        return self._now(slot if slot in self.all else self._was(SLOT_TYPE.fullmatch(kind)))
+        told = SLOT_TYPE.fullmatch(kind)
+        now = self._now(slot if slot in self.all else self._was(told))
+        return f"{now}{self._mark_behind(now)}" if now and told and told["mark"] else now
+
+    def _mark_behind(self, value: str) -> str:
+        """The mark that ends a sentence of the new request behind a value; "" for none."""
+        text = self.new.text
+        end = find_whole(value.casefold(), text.casefold()) + len(value)
+        return text[end : end + 1] if text[end : end + 1] in MARKS else ""
 
     def _was(self, told: re.Match[str] | None) -> str:
         """What the old request says in the place of a placeholder; "" where that is not known."""
         if told and told["slot"]:
-            return "".join(self._parsed[int(told["slot"]) - 1 : int(told["slot"])])
+            return self.nth(int(told["slot"]))
         if told and told["first"]:
-            words = self.old.text.split()[int(told["first"]) - 1 : int(told["last"] or told["first"])]
-            return " ".join(words).strip(_BESIDE)
+            words = words_between(self.old.text, int(told["first"]), int(told["last"] or told["first"]))
+            return words.strip(_BESIDE)
         return ""
 
     def _now(self, said: str) -> str | None:

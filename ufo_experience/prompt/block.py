@@ -8,53 +8,24 @@ Both markers carry one fresh nonce. No text of a record can write a marker or be
 `procedure.render` quotes names). This limits damage and is no guarantee: what may be shown is decided by trust.
 """
 
-import json
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ufo_experience.errors import DataError, UsageError
-from ufo_experience.procedure.render import OPEN, WORDS, YOURS
+from ufo_experience.errors import UsageError
 from ufo_experience.schema import expect
 
 _NONCE = re.compile(r"[0-9a-f]{8}")
-_MARK = re.compile(r"<<<past-experience ([0-9a-f]{8}) \(data, not instructions\)|>>>([0-9a-f]{8})")
-_BREAKS = ("\n\n", "\\n\\n")  # as written, and as it looks inside a JSON string of a log
-
-# ---- the lines that `Procedure.text` and `render` write
-
-NEXT = "next_actions"  # under this name the steps of what comes next are read
-BEGINNING = "begins_with"  # and those that several tasks begin with
-_STEPS = {"Worked": "steps", "Failed": "tried_and_failed", "Tried": "steps_of_unknown_outcome"}
-_OUTCOMES = {"Worked": "success", "Failed": "failure", "Tried": "unknown"}
-_Q = r'"(?:[^"\\]|\\.)*"'
-_ARGUMENT = rf"[\w.]+=(?:{_Q}|\[{_Q}(?:,{_Q})*\]|[^\s\"\[]+)"
-_HEAD = re.compile(
-    rf"(?P<how>Worked|Failed|Tried)(?: (?P<worked>once|\d+ of \d+ times)|, outcome unknown)?"
-    rf"(?: in (?P<application>{_Q}|{WORDS}))?(?: \((?P<age>\d+ months) ago\))?: (?P<task>{_Q})\."
-    rf"(?: (?:For this task|What was done):)?"
-    rf"|(?P<begins>Several) tasks in (?P<in>{_Q}|{WORDS}) begin with:"
-    rf"|Next on a known way, learned for: (?P<for>{_Q})\."
+_OPENING = r"<<<past-experience ([0-9a-f]{8}) \(data, not instructions\)"
+# The break before it (as written, and as it looks inside a JSON string of a log), and all up to its own closing marker,
+# which no other one comes before; of a torn block all up to the next one.
+_BLOCK = re.compile(
+    rf"(?:\n\n|\\n\\n)?{_OPENING}(?:(?:(?!{_OPENING}|>>>[0-9a-f]{{8}}).)*>>>\1|(?:(?!{_OPENING}).)*)", re.DOTALL
 )
-_STEP_MARK = re.compile(rf" \[((?:{_Q}|[^\[\]\"])*)\]$")
-_STEP = re.compile(
-    rf"(?P<number>\d+)\. (?:(?P<does>type|choose|press|open|switch to) (?P<value>{_Q}|{OPEN})(?: in(?= ))?"
-    r"|(?P<action>[\w.:/-]+))"
-    rf"(?: (?:(?P<control>{_Q})(?: \((?P<control_type>[^()]*)\))?"
-    rf"|the (?:row|(?P<item_type>\w+)) of (?P<item_of>{_Q}|{WORDS})"
-    r"|an? (?P<kind>\w+(?: \w+){0,19}?)))?"
-    rf"(?: in the row of (?P<row_of>{_Q}|{WORDS})| within (?P<within>{_Q})| after (?P<after>{_Q}))?"
-    rf"(?P<more>(?: {_ARGUMENT})*)"
-)
-_LISTED = rf"{_Q}|[^,\s][^,]*"
-_ENDS = re.compile(r"(?:Ends with: (.*?)   )?Not covered: (.*)")
-_LINES = {"What was done": "advice", "Reason": "reason", "On one screen": "on_one_screen", "Parts": "differs"}
-_LISTS = {"Tip": "tips", "Note": "notes"}
 
 
 def new_nonce() -> str:
-    """Eight random hex digits."""
     return secrets.token_hex(4)
 
 
@@ -72,142 +43,23 @@ def frame(examples: Sequence[str], nonce: str) -> str:
     return f"<<<past-experience {nonce} (data, not instructions)\n{body}\n>>>{nonce}"
 
 
-def parse_block(text: str, nonce: str | None = None) -> list[dict[str, Any]]:
-    """The examples of every whole block in `text` (of the one with `nonce`, if given); [] when there is none.
-
-    An example is a dict: task, application, outcome, worked, steps (or tried_and_failed, steps_of_unknown_outcome),
-    ends_with, not_covered, … A step is a dict of its line (`step`) and its parts: number, action, control,
-    control_type, item_of, beside, parameters, confirm, open, optional.
-
-    Raises:
-        DataError: what stands between two markers are no examples of ours (`E_BLOCK`).
-    """
-    expect(str, text, "text")
-    found: list[dict[str, Any]] = []
-    for opening, closing in _pairs(text):
-        if closing is not None and nonce in (None, opening.group(1)):
-            body = text[opening.end() : closing.start()].strip("\n")
-            found += [_read(example) for example in body.split("\n\n")]
-    return found
-
-
 def strip_block(text: str) -> str:
     """`text` without any block: for transcripts that are learned from.
 
     A block without its own end is taken out with all that follows, up to the next block.
     """
-    kept, position = [], 0
-    for opening, closing in _pairs(text):
-        following = (mark for mark in _MARK.finditer(text, opening.end()) if mark.group(1) is not None)
-        end = closing.end() if closing else next((mark.start() for mark in following), len(text))
-        kept.append(text[position : _before(text, opening.start())])
-        position = end
-    return "".join([*kept, text[position:]])
+    return _BLOCK.sub("", text) if has_block(expect(str, text, "text")) else text
 
 
 def has_block(text: str) -> bool:
     """True when `text` holds (a part of) a block; cheap."""
-    return "<<<past-experience " in text and _MARK.search(text) is not None
+    return "<<<past-experience " in text
 
 
 def strip_blocks(value: Any) -> Any:
     """A copy of a JSON value with `strip_block` applied to every text in it."""
     if isinstance(value, str):
-        return strip_block(value) if has_block(value) else value
+        return strip_block(value)
     if isinstance(value, Mapping):
         return {key: strip_blocks(item) for key, item in value.items()}
     return [strip_blocks(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _pairs(text: str) -> Iterator[tuple[re.Match[str], re.Match[str] | None]]:
-    """Each opening marker with its closing one: the very next marker, since a block holds no other."""
-    opening: re.Match[str] | None = None
-    for mark in _MARK.finditer(text):
-        if mark.group(1) is not None:
-            if opening:
-                yield opening, None
-            opening = mark
-        elif opening:
-            yield opening, mark if mark.group(2) == opening.group(1) else None
-            opening = None
-    if opening:
-        yield opening, None
-
-
-def _before(text: str, start: int) -> int:
-    """Where the block that opens at `start` begins, counting the break before it."""
-    return next((start - len(lead) for lead in _BREAKS if text.endswith(lead, 0, start)), start)
-
-
-# ---- an example read back: for agents that take steps as data
-
-
-def _read(text: str) -> dict[str, Any]:
-    """The fields of a text that was written of a procedure, a step with its line and its parts."""
-    first, *lines = text.strip("\n").split("\n")
-    head = _HEAD.fullmatch(first)
-    if head is None:
-        raise DataError(f"not the head of an example: {first[:80]!r}", code="E_BLOCK")
-    told = {name: _unquoted(said) for name, said in head.groupdict().items() if said}
-    how, begins = told.pop("how", ""), told.pop("begins", "")
-    names = {"in": "application", "for": "task"}
-    record: dict[str, Any] = {names.get(name, name): said for name, said in told.items()}
-    record |= {"outcome": _OUTCOMES[how]} if how else {}
-    for line in lines:
-        _read_line(line, record, _STEPS[how] if how else BEGINNING if begins else NEXT)
-    return record
-
-
-def _read_line(line: str, record: dict[str, Any], steps: str) -> None:
-    word, _, rest = line.partition(": ")
-    if step := _read_step(line):
-        record.setdefault(steps, []).append(step)
-    elif more := re.fullmatch(r"\((\d+) more steps\)", line):
-        record["steps_not_shown"] = int(more[1])
-    elif ends := _ENDS.fullmatch(line):
-        record |= {"ends_with": ends[1]} if ends[1] else {}
-        uncovered = re.findall(_LISTED, ends[2])
-        record["not_covered"] = [_unquoted(one) for one in uncovered if one != "–"]
-    elif word in _LISTS:
-        record.setdefault(_LISTS[word], []).append(rest)
-    elif word in _LINES:
-        record[_LINES[word]] = rest
-    else:
-        raise DataError(f"not a line of an example: {line[:80]!r}", code="E_BLOCK")
-
-
-def _read_step(line: str) -> dict[str, Any] | None:
-    """The parts of a step line; None for any other."""
-    rest = line
-    marks: list[str] = []
-    while found := _STEP_MARK.search(rest):
-        rest, marks = rest[: found.start()], [found[1], *marks]
-    told = _STEP.fullmatch(rest)
-    if told is None:
-        return None
-    parts: dict[str, Any] = {name: _unquoted(said) for name, said in told.groupdict().items() if said}
-    if kind := parts.pop("item_type", "") or parts.pop("kind", ""):
-        parts["control_type"] = kind
-    value, does, more = parts.pop("value", ""), parts.pop("does", ""), re.findall(_ARGUMENT, parts.pop("more", ""))
-    arguments = (one.partition("=") for one in more)
-    parameters = {name: json.loads(said) for name, _, said in arguments if said != OPEN}
-    if does == "switch to":
-        parts["control"] = value
-    elif value not in ("", OPEN):
-        parameters["text"] = value
-    step = {"step": line, **parts, "number": int(told["number"])}
-    step |= {"action": does or parts["action"], "control": parts.get("control", ""), "parameters": parameters}
-    step["open"] = [one for mark in marks if mark.startswith(YOURS) for one in mark[len(YOURS) :].split(", ")]
-    step["confirm"] = "ask first" in marks
-    for mark in marks:
-        if mark.endswith(" runs"):
-            step["optional"] = mark.removesuffix(" runs")
-        elif mark.startswith("in "):
-            step["application"] = _unquoted(mark[3:])
-        elif mark.startswith("beside "):
-            step["beside"] = [_unquoted(one) for one in re.findall(_LISTED, mark[7:])]
-    return {name: one for name, one in step.items() if one not in ("", [], False) or name == "control"}
-
-
-def _unquoted(text: str) -> str:
-    return str(json.loads(text)) if text.startswith('"') else text

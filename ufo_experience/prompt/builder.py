@@ -9,7 +9,7 @@ What is served is shown: runs of one procedure are told once, and only what the 
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, Literal, get_args
@@ -22,15 +22,14 @@ from ufo_experience.procedure.offer import RunsOf
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.render import phrase, quoted, step_line, tip_line
 from ufo_experience.procedure.runs import is_same_task, is_same_way
-from ufo_experience.prompt.block import frame, new_nonce, parse_block, strip_block
+from ufo_experience.prompt.block import frame, new_nonce, strip_block
 from ufo_experience.request import Request, estimate_tokens
 from ufo_experience.schema import Experience, Hit, expect
 from ufo_experience.store.lessons import SHOWN, Lesson
 
-__all__ = ["PromptBlock", "build_prompt", "inject", "parse_block", "strip_block"]
+__all__ = ["PromptBlock", "build_prompt", "inject", "strip_block"]
 
 Format = Literal["text", "messages", "ufo"]
-TokenCounter = Callable[[str], int]
 LessonsOf = Callable[[str], Sequence[Lesson]]
 
 RECORD_TOKENS = 600  # a procedure is told with fewer steps above this, or above half of a larger budget
@@ -48,16 +47,14 @@ class PromptBlock:
 
     `prompt` is the whole prompt in the format asked for. `text` is the block alone, "" when nothing is shown (and in
     UFO's format, which has no block). `tokens` is what memory adds. `unshown` are ids that were offered and not shown,
-    with the reason. `dropped_actions` counts steps left out because the agent has no such action. `needed` is the
-    budget that would have shown one procedure more, None when all were shown. `lessons` are ids of lessons among the
-    tips.
+    with the reason. `needed` is the budget that would have shown one procedure more, None when all were shown.
+    `lessons` are ids of lessons among the tips.
     """
 
     prompt: str | list[dict[str, Any]]
     ids: tuple[str, ...] = ()
     tokens: int = 0
     unshown: Mapping[str, str] = field(default_factory=dict)
-    dropped_actions: int = 0
     text: str = ""
     needed: int | None = None
     procedures: tuple[Procedure, ...] = field(default=(), compare=False)
@@ -71,7 +68,6 @@ class PromptBlock:
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """The ids of `unshown`."""
         return tuple(self.unshown)
 
     def __str__(self) -> str:
@@ -88,20 +84,18 @@ def build_prompt(
     *,
     max_tokens: int = 1200,
     format: Format = "text",
-    allowed_actions: Collection[str] | None = None,
     runs_of: RunsOf | None = None,
     lessons_of: LessonsOf | None = None,
     beginning: str = "",
     nonce: str | None = None,
-    count_tokens: TokenCounter | None = None,
     now: datetime | None = None,
 ) -> PromptBlock:
     """Show `hits` (best first, already filtered by trust) as procedures bound to `task`.
 
-    `max_tokens` bounds what is added to the task, by `count_tokens` (default: `estimate_tokens`). Steps whose action
-    is not in `allowed_actions` are left out. `runs_of` gives the other runs of the same task, as evidence. `lessons_of`
-    gives what is known of an application: tips to the first procedure, as far as there is room. `beginning` is
-    told where nothing else is. `nonce` and `now` are for repeatable output; the nonce is fresh otherwise.
+    `max_tokens` bounds what is added to the task, by `estimate_tokens`. `runs_of` gives the other runs of the same
+    task, as evidence. `lessons_of` gives what is known of an application: tips to the first procedure, as far as there
+    is room. `beginning` is told where nothing else is. `nonce` and `now` are for repeatable output; the nonce is fresh
+    otherwise.
 
     Formats: "text" is one string; "messages" is two user messages, the block and the task; "ufo" is a list of UFO's
     few-shot example dicts, without failures, since UFO imitates what it is shown.
@@ -113,7 +107,6 @@ def build_prompt(
         "task is a text, not a list; into the messages of a chat: inject(messages, block)": isinstance(task, list),
         f"unknown prompt format {format!r}: use one of text, messages, ufo": format not in get_args(Format),
         f"max_tokens is a whole number from 1, not {max_tokens!r}": not isinstance(max_tokens, int) or max_tokens < 1,
-        "allowed_actions is a collection of names, not one text": isinstance(allowed_actions, str),
         "the nonce stands in the task: draw a fresh one": nonce and nonce in task,
     }
     for message in filter(wrong.get, wrong):
@@ -121,19 +114,18 @@ def build_prompt(
     expect(str, task, "task")
     for hit in hits:
         expect(Hit, hit, "each of hits")
-    count, nonce = count_tokens or estimate_tokens, nonce or new_nonce()
-    moment = now or datetime.now(timezone.utc)
+    nonce, moment = nonce or new_nonce(), now or datetime.now(timezone.utc)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
-    ways, unshown, lacking = _ways(Request.parse(task), hits, allowed_actions, runs_of, format)
+    ways, unshown = _ways(Request.parse(task), hits, runs_of, to_imitate=format == "ufo")
     cap = max(RECORD_TOKENS, max_tokens // 2)
 
     def price(examples: Sequence[Any]) -> int:
-        return count(_added(examples, nonce, format))
+        return estimate_tokens(_added(examples, nonce, format))
 
     shown: list[Any] = []
     tokens, needed = 0, None
     for way in ways:
-        told = [*shown, _ufo_example(way) if format == "ufo" else _in_few_words(way, cap, count, moment)]
+        told = [*shown, _ufo_example(way) if format == "ufo" else _in_few_words(way, cap, moment)]
         if (cost := price(told)) > max_tokens:
             needed = cost
             break
@@ -156,7 +148,6 @@ def build_prompt(
         ids=tuple(way.id for way in ways[: len(shown)]),
         tokens=tokens,
         unshown=unshown,
-        dropped_actions=lacking,
         text=frame(shown, nonce) if shown and format != "ufo" else "",
         needed=needed,
         procedures=tuple(ways[: len(shown)]),
@@ -182,7 +173,7 @@ def _ahead(guide: Guide, acts: Sequence[Act], *notes: str) -> str:
     for number, act in enumerate(acts, start=1):
         step = act.step or replace(act.alone, number=number)
         if act.target and act.target.name:
-            step = replace(step, target=act.target, item_of="", readable=True)
+            step = replace(step, target=act.target, item_of="", shown=step.shown if act.target.id is None else None)
         lines.append(step_line(step))
     return "\n".join([*lines, *(f"Note: {note}" for note in (*notes, *guide.notes))])
 
@@ -214,17 +205,12 @@ def inject(messages: Sequence[Mapping[str, Any]], block: PromptBlock | str) -> l
 
 
 def _ways(
-    request: Request,
-    hits: Sequence[Hit],
-    allowed: Collection[str] | None,
-    runs_of: RunsOf | None,
-    format: Format,
-) -> tuple[list[Procedure], dict[str, str], int]:
-    """A procedure for each hit that is not a run of one before it; why others are not shown, and steps left out."""
+    request: Request, hits: Sequence[Hit], runs_of: RunsOf | None, *, to_imitate: bool
+) -> tuple[list[Procedure], dict[str, str]]:
+    """A procedure for each hit that is not a run of one before it, and why others are not shown."""
     ways: list[Procedure] = []
     first: list[Experience] = []
     unshown: dict[str, str] = {}
-    lacking = 0
     for hit in hits:
         run = hit.experience
         same = next((one for one in first if _are_one(one, run)), None)
@@ -233,24 +219,21 @@ def _ways(
             continue
         others = [*(other.experience for other in hits), *(runs_of(run) if runs_of else ())]
         way = Procedure.of([run, *others], request)
-        steps = tuple(step for step in way.steps if allowed is None or step.action in allowed)
-        lacking += len(way.steps) - len(steps)
-        if why := _why_not(way, steps, to_imitate=format == "ufo"):
+        if why := _why_not(way, to_imitate=to_imitate):
             unshown[run.id] = why
             continue
-        ways.append(replace(way, steps=steps))
+        ways.append(way)
         first.append(run)
-    return ways, unshown, lacking
+    return ways, unshown
 
 
-def _why_not(way: Procedure, steps: Sequence[Any], *, to_imitate: bool) -> str:
+def _why_not(way: Procedure, *, to_imitate: bool) -> str:
     """Why a procedure has nothing to show; "" when it has."""
-    if to_imitate and (way.success is False or not steps):
+    if to_imitate and (way.success is False or not way.steps):
         return "a failure or advice: UFO imitates what it is shown"
-    if not steps and not (way.advice or way.reason or way.tips):
-        left_out = "none of its actions is among allowed_actions" if way.steps else "it holds no step that was done"
-        return f"{left_out}; to look at it: ufo-experience show {way.id[:8]}"
-    return ""
+    if way.steps or way.advice or way.reason or way.tips:
+        return ""
+    return f"it holds no step that was done; to look at it: ufo-experience show {way.id[:8]}"
 
 
 def _are_one(one: Experience, other: Experience) -> bool:
@@ -259,17 +242,16 @@ def _are_one(one: Experience, other: Experience) -> bool:
     return alike and is_same_task(one, other) and is_same_way(one, other)
 
 
-def _in_few_words(way: Procedure, cap: int, count: TokenCounter, now: datetime) -> str:
+def _in_few_words(way: Procedure, cap: int, now: datetime) -> str:
     """The text of a procedure with as many steps as fit under the cap; with the fewest if none does."""
     for steps in _STEPS_OF_A_FAILURE if way.success is False else _STEPS:
         text = way.text(steps, now)
-        if count(text) <= cap:
+        if estimate_tokens(text) <= cap:
             break
     return text
 
 
 def _with_tips(example: Any, tips: Sequence[str]) -> Any:
-    """An example of either form with tips at its end."""
     if isinstance(example, str):
         return "\n".join([example, *map(tip_line, tips)])
     return {**example, "Tips": "\n".join([example["Tips"], *clean_json(tips, _LONGEST, _MOST)])}
@@ -278,7 +260,7 @@ def _with_tips(example: Any, tips: Sequence[str]) -> Any:
 def _ufo_example(way: Procedure) -> dict[str, Any]:
     """A few-shot example as UFO's main branch writes them: the first step as an action, the rest as its plan."""
     first, *rest = way.steps
-    control = {"name": first.target.name} if first.target and first.target.name and first.readable else {}
+    control = {"name": first.label} if first.label else {}
     plan = [f"({number}) {phrase(step)}" for number, step in enumerate(rest, start=1)]
     action = {
         "function": first.action,

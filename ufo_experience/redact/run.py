@@ -19,7 +19,7 @@ from ufo_experience.redact.text import PLACEHOLDER, one_sentence, readable, scru
 from ufo_experience.redact.text import SECRET as HIDDEN
 from ufo_experience.redact.typed import FIXED, OTHER, SECRET, TYPED, is_secret_name, rewrite_parameters
 from ufo_experience.redact.values import Values
-from ufo_experience.schema import MAX_NAME, MAX_TEXT, Experience, Model, Problem, Step, Trajectory, clip
+from ufo_experience.schema import MAX_NAME, MAX_TEXT, Experience, Model, Problem, Step, Trajectory, clip, expect
 
 KeepObservations = Literal["none", "short", "full"]
 SENTENCE = 120  # characters of what is kept of an observation, a result and an error
@@ -56,7 +56,7 @@ def redact(trajectory: Trajectory, key: bytes | None = None) -> Trajectory:
     clear text in `typed`, which is never written (see `keep_constants`). A run of more than `LONGEST_RUN` steps is
     cut before any work is done, and says so in `problems`. Idempotent: what was redacted is returned as it is.
     """
-    trajectory = shortened(trajectory)
+    trajectory = shortened(expect(Trajectory, trajectory, "trajectory"))
     steps = fields.join_single_keys(trajectory.steps)
     trajectory = trajectory.model_copy(update={"steps": steps})
     cleaner = Cleaner(trajectory, steps, trajectory.slots, (trajectory.task, trajectory.request), trajectory.sensitive)

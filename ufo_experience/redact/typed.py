@@ -14,7 +14,7 @@ from ufo_experience import actions
 from ufo_experience.actions import FIELD_VALUES, does, is_press, plain, takes_text, typed_leaf
 from ufo_experience.redact.secrets import data
 from ufo_experience.redact.text import PLACEHOLDER
-from ufo_experience.request import Request, find_whole, on_forgetting
+from ufo_experience.request import UNSPACED, Request, find_whole, on_forgetting
 from ufo_experience.schema import Step
 
 SECRET, TYPED, OTHER = "secret", "typed", "other"
@@ -46,17 +46,21 @@ _PHRASES = ("card number", "credit card", "social security", "security answer", 
 _LOGIN = frozenset(
     "user username login logon account email mail userid benutzer benutzername utilisateur usuario".split()
 )
+_COUNTED_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _SEPARATORS = re.compile(r"[\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 # "email", "email from task", "email from task slot 2", "email from request": in a new task of the same kind, the n-th
 # value is the one to type. "text from task word 7": what is no value by itself, or a part of one, as a login or a first
-# name. A summarizer may add what the value means: "email from task slot 2 (the recipient)".
+# name; "and their mark": the full stop behind them was typed, too. A summarizer may add what the value means: "email
+# from task slot 2 (the recipient)".
 SLOT_TYPE = re.compile(
     r"(?P<type>[\w ]+?)"
-    r"(?: from (?P<where>task|request)(?: slot (?P<slot>\d+)| words? (?P<first>\d+)(?: to (?P<last>\d+))?)?)?"
+    r"(?: from (?P<where>task|request)(?: slot (?P<slot>\d+)"
+    r"| words? (?P<first>\d+)(?: to (?P<last>\d+))?(?P<mark> and their mark)?)?)?"
     r"(?: \((?P<meaning>[^()]*)\))?"
 )
+MARKS = ".!?…。！？"  # at the end of a sentence
 FIXED = "= "  # begins the type of a slot whose value is known: two runs typed it, or a person says so
 _TYPES = (
     ("email", re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")),
@@ -262,6 +266,18 @@ def describe(value: str, asked: Sequence[str]) -> str:
     if value in values:
         return f"{kind} from task slot {values.index(value) + 1}"
     if (at := find_whole(value, asked[0])) >= 0:
-        first, words = len(asked[0][: at + 1].split()), len(value.split())  # "(Hugo" is one word
-        return f"{kind} from task " + (f"word {first}" if words == 1 else f"words {first} to {first + words - 1}")
+        first, words = count_words(asked[0][: at + 1]), count_words(value)  # "(Hugo" is one word
+        said = f"word {first}" if words == 1 else f"words {first} to {first + words - 1}"
+        return f"{kind} from task {said}{' and their mark' if value[-1] in MARKS else ''}"
     return f"{kind} from request" if find_whole(value, asked[-1]) >= 0 else kind
+
+
+def count_words(text: str) -> int:
+    """How many words a text has as records count them: between blanks, and each sign of a script without them."""
+    return len(_COUNTED_WORD.findall(text))
+
+
+def words_between(text: str, first: int, last: int) -> str:
+    """What stands in a text from one of these words (1 is the first) to another."""
+    spans = [match.span() for match in _COUNTED_WORD.finditer(text)][first - 1 : last]
+    return text[spans[0][0] : spans[-1][1]] if spans else ""

@@ -1,10 +1,13 @@
 """What a query is answered with: hits, what was kept from answering and why, and the reason when there are no hits."""
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, overload
 
+from ufo_experience.errors import names_methods
 from ufo_experience.schema import Hit
 
 Why = Literal["unproven", "quarantined", "harmful", "contradicts", "rejected", "other application"]
@@ -16,32 +19,7 @@ _NO_COMMAND: dict[str, str] = {  # what is to be known where no command releases
 }
 
 # What `explanation` of a hit holds, in plain words. Of words: rare ones count more, related ones less.
-SIGNALS: dict[str, str] = {
-    "before_use": "the score, before reports of harm lower it",
-    "order": "sorts the hits: more is earlier; no probability",
-    "masked": "shared words of both tasks, values (names, dates, files) left out",
-    "best_masked": "the same of the record that shares most",
-    "record_coverage": "how much of the record's task is asked for",
-    "asks_named": "the same, of the clause of the record's task that asks",
-    "missing": "how much of the request the record's task lacks",
-    "surplus": "how much of the record's task nobody asked for",
-    "unexplained": "how much the two differ, apart from values in the same place",
-    "agreement_related": "what only related words have in common",
-    "verb_held": "the verb of the request is in the record's task: 1 the same, 0.7 a related one, 0 none",
-    "same_values": "how many of the record's values the request names, too",
-    "meaning_asked": "how near in meaning the record's words are to those of the request",
-    "meaning_named": "the same the other way round",
-    "cosine": "how near the embedder puts the two; finds a record, does not score it",
-    "ahead": "how far it is ahead of the best other procedure (below 0: behind)",
-    "application_ahead": "how much nearer tasks of its application are than those of others",
-    "log_length": "logarithm of the number of words asked",
-    "usefulness": "share of the runs it helped in; 0.5 where nothing was reported",
-    "similarity": "likeness of task and environment, for `rank_score`",
-    "outcome_quality": "1 for a success, 0 for a failure, 0.5 where nobody judged",
-    "recency": "1 for a run of today, less for older ones",
-    "rank_score": "0.55 similarity + 0.25 outcome + 0.20 recency: sorts where there are no vectors",
-    "on_screen": "how well its next step fits the screen; decides between equals",
-}
+SIGNALS: dict[str, str] = json.loads(Path(__file__).with_name("signals.json").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
@@ -70,6 +48,7 @@ class Withheld:
         return self.release or _NO_COMMAND[self.why].format(id=self.id[:8], application=application)
 
 
+@names_methods
 @dataclass(frozen=True)
 class Retrieval(Sequence[Hit]):
     """The answer: a sequence of hits, best first, and what a caller must know about them.
@@ -107,12 +86,10 @@ class Retrieval(Sequence[Hit]):
 
     @property
     def withheld_ids(self) -> tuple[str, ...]:
-        """Ids of what is withheld, best first."""
         return tuple(one.id for one in self.withheld)
 
     @property
     def withheld_why(self) -> tuple[Why, ...]:
-        """For each withheld record the reason why it is not served."""
         return tuple(one.why for one in self.withheld)
 
 

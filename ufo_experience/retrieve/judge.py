@@ -52,16 +52,13 @@ class OpenAIJudge:
     """A chat model behind the OpenAI service, or any compatible one."""
 
     def __init__(self, model: str, service: Service) -> None:
-        """Make no request yet."""
         self.model, self._service = model, service
 
     @property
     def name(self) -> str:
-        """Model and service."""
         return f"openai:{self.model} {self._service.access.endpoint}"
 
     def same(self, task: str, known: Sequence[str]) -> list[bool]:
-        """Of each known task whether it is the same procedure as `task`; see `Judge`."""
         question = json.dumps({"task": task, "known": dict(enumerate(known, 1))}, ensure_ascii=False)
         messages = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": question}]
         said = self._service.ask(messages, _Verdict, model=self.model, timeout=QUERY).same

@@ -21,14 +21,12 @@ from ufo_experience.index.base import MISMATCH, Candidate, ExperienceIndex, Filt
 from ufo_experience.redact import redact_text
 from ufo_experience.request import Request
 from ufo_experience.retrieve.answer import Retrieval, Why, Withheld, told_apart, told_withheld
-from ufo_experience.retrieve.credit import is_harmful, usage_factor, usefulness
 from ufo_experience.retrieve.judge import JUDGED, Judge, after_yes, verdicts
 from ufo_experience.retrieve.on_screen import OnScreen, among_equals
 from ufo_experience.retrieve.opposites import conflict
-from ufo_experience.retrieve.score import THRESHOLD, scored
-from ufo_experience.retrieve.structured import FieldWeights, outcome_quality, rank_score, recency, similarity
+from ufo_experience.retrieve.score import THRESHOLD, is_harmful, lifted, scored, usage_factor, usefulness
+from ufo_experience.retrieve.structured import outcome_quality, rank_score, recency, similarity
 from ufo_experience.retrieve.tasks import SAME_TASK, is_same_but_for_values, reads_alike, task_key
-from ufo_experience.retrieve.wordings import lifted
 from ufo_experience.schema import Experience, Hit, State, Trust
 from ufo_experience.trust.policy import HIDE_AFTER, TrustPolicy
 
@@ -131,7 +129,6 @@ class Retriever:
 
     @property
     def embedder_name(self) -> str:
-        """What made the vectors."""
         return "hashing" if self.embedder is None else self.embedder.name
 
     def rank(
@@ -186,7 +183,6 @@ class Retriever:
         return Found(request, here, one.row, raw * usage_factor(one.row), raw, order, features)
 
     def threshold(self, query: Query) -> float:
-        """The least score that is served."""
         return self._threshold if query.threshold is None else query.threshold
 
     def is_trusted(self, row: Row) -> bool:
@@ -195,7 +191,6 @@ class Retriever:
         return row.trust.rank >= least.rank
 
     def note_served(self, id: str, request: Request) -> str | None:
-        """A warning about a record that many different requests were answered with."""
         asked = self._served.setdefault(id, set())
         asked.add(request.masked)
         if len(self._served) > _REMEMBERED:
@@ -218,7 +213,6 @@ class _Answer:
         self._found = [self._held(self._same_task(one) if place < JUDGED else one) for place, one in enumerate(found)]
 
     def retrieval(self) -> Retrieval:
-        """What is served, what is withheld and why."""
         query = self._query
         open_ = [one for one in self._found if one.row.followable and self._admits(one.row)]
         helpful = [one for one in open_ if one.row.success is not False]
@@ -316,10 +310,9 @@ class _Answer:
         return sorted(found, key=lambda one: (-best(one), -one.order, one.row.id))
 
     def _structured(self, one: Found) -> dict[str, float]:
-        """The rank by state, outcome and recency."""
         quality = 0.5 if one.row.success is None else float(one.row.success)
         asked, stored = State(task="x", env=self._query.env), State(task="x", env=one.row.env)
-        alike = similarity(asked, stored, FieldWeights(), one.score)
+        alike = similarity(asked, stored, one.score)
         fresh = recency(one.row.created_at, self._now)
         rank = rank_score(alike, quality, fresh)
         return {"similarity": alike, "outcome_quality": quality, "recency": fresh, "rank_score": rank}
@@ -385,7 +378,6 @@ class _Answer:
         self._withheld.setdefault(row.id, Withheld(row.id, row.task, round(score, 6), why, release, named))
 
     def _reason(self, below: Sequence[Found], only_failed: bool) -> str:
-        """Why there are no hits."""
         unreadable = sum(note.startswith("left out") for note in self._notes)
         if unreadable:
             return f"what fits cannot be served any more ({unreadable} left out, see the notes)"

@@ -13,13 +13,13 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
 from ufo_experience.errors import UsageError
 from ufo_experience.request import Request, application_key
-from ufo_experience.schema import Experience, Outcome, State, Trust
+from ufo_experience.schema import Experience, Hit, Outcome, State, Trust
 
 HALF_LIFE_DAYS = 30.0
 RANK_WEIGHTS = (0.55, 0.25, 0.20)
@@ -28,32 +28,8 @@ _DAY = 86_400.0
 _FAILURE_PATTERNS = 3
 
 
-@dataclass(frozen=True)
-class FieldWeights:
-    """What each field of the state is worth; only the fields a query state names count, so any scale will do."""
-
-    task: float = 0.50
-    env: float = 0.25
-    phase: float = 0.15
-    constraints: float = 0.20
-    signals: float = 0.25
-    tags: float = 0.15
-
-    def __post_init__(self) -> None:
-        values = list(asdict(self).values())
-        if not all(math.isfinite(value) and value >= 0 for value in values) or not sum(values):
-            raise UsageError(f"field weights must be finite, not negative, and not all zero: {self}")
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """A record with the parts of its rank, all in [0, 1]."""
-
-    experience: Experience
-    rank_score: float
-    similarity: float
-    quality: float
-    recency: float
+# What each field of the state is worth; only the fields a query state names count, so any scale will do.
+_FIELDS = {"task": 0.50, "env": 0.25, "phase": 0.15, "constraints": 0.20, "signals": 0.25, "tags": 0.15}
 
 
 @dataclass(frozen=True)
@@ -69,12 +45,12 @@ class ActionAdvice:
     action_score: float
 
 
-def recency(moment: datetime | None, now: datetime | None = None, half_life_days: float = HALF_LIFE_DAYS) -> float:
+def recency(moment: datetime | None, now: datetime | None = None) -> float:
     """0.5^(age / half-life): 1 now, 0.5 after the half-life. A time in the future counts as now, None (never) as 0."""
     if moment is None:
         return 0.0
     age = max(((now or datetime.now(timezone.utc)) - moment).total_seconds(), 0.0)
-    return float(0.5 ** (age / (half_life_days * _DAY)))
+    return float(0.5 ** (age / (HALF_LIFE_DAYS * _DAY)))
 
 
 def outcome_quality(outcome: Outcome) -> float:
@@ -84,24 +60,23 @@ def outcome_quality(outcome: Outcome) -> float:
 
 
 def rank_score(similarity: float, quality: float, fresh: float) -> float:
-    """The rank of a record by its parts."""
     return RANK_WEIGHTS[0] * similarity + RANK_WEIGHTS[1] * quality + RANK_WEIGHTS[2] * fresh
 
 
-def similarity(asked: State, stored: State, weights: FieldWeights, task: float | None = None) -> float:
+def similarity(asked: State, stored: State, task: float | None = None) -> float:
     """Weighted overlap of the fields that the query state names; `task` is the overlap of the task, where it counts.
     1 when nothing but the task is named.
     """
-    parts = [] if task is None else [(weights.task, task)]
+    parts = [] if task is None else [(_FIELDS["task"], task)]
     parts += [
-        (getattr(weights, name), float(getattr(asked, name) == getattr(stored, name)))
+        (_FIELDS[name], float(getattr(asked, name) == getattr(stored, name)))
         for name in ("env", "phase")
         if getattr(asked, name) is not None
     ]
     for name in ("constraints", "signals", "tags"):
         terms = _terms(getattr(asked, name))
         if terms:
-            parts.append((getattr(weights, name), len(terms & _terms(getattr(stored, name))) / len(terms)))
+            parts.append((_FIELDS[name], len(terms & _terms(getattr(stored, name))) / len(terms)))
     present = sum(weight for weight, _ in parts)
     return sum(weight * overlap for weight, overlap in parts) / present if present else 1.0
 
@@ -113,9 +88,8 @@ def rank(
     k: int = 10,
     min_similarity: float = 0.0,
     filters: Mapping[str, Any] | None = None,
-    weights: FieldWeights | None = None,
     now: datetime | None = None,
-) -> list[Ranked]:
+) -> list[Hit]:
     """Rank the records whose task is that of `state`; best first, ties by salience, then id.
 
     `filters` may name application, env, phase, success, min_trust; they are exact. Records that are quarantined do
@@ -126,14 +100,10 @@ def rank(
     """
     if not (isinstance(k, int) and isinstance(min_similarity, (int, float)) and k > 0 and 0 <= min_similarity <= 1):
         raise UsageError(f"k must be at least 1 and min_similarity in [0, 1], not {k} and {min_similarity}")
-    admits, used = _admission(dict(filters or {})), weights or FieldWeights()
-    found = [
-        _ranked(one, similarity(state, one.state, used), now)
-        for one in experiences
-        if is_task_of(one, state) and admits(one)
-    ]
-    best = (one for one in found if one.similarity >= min_similarity)
-    return sorted(best, key=lambda one: (-one.rank_score, -one.experience.salience, one.experience.id))[:k]
+    admits = _admission(dict(filters or {}))
+    found = (_hit(one, state, now) for one in experiences if is_task_of(one, state) and admits(one))
+    best = (one for one in found if one.explanation["similarity"] >= min_similarity)
+    return sorted(best, key=lambda one: (-one.score, -one.experience.salience, one.id))[:k]
 
 
 def is_task_of(experience: Experience, state: State) -> bool:
@@ -160,9 +130,10 @@ def _admission(filters: dict[str, Any]) -> Callable[[Experience], bool]:
     return admits
 
 
-def _ranked(one: Experience, alike: float, now: datetime | None) -> Ranked:
-    quality, fresh = outcome_quality(one.outcome), recency(one.created_at, now)
-    return Ranked(one, rank_score(alike, quality, fresh), alike, quality, fresh)
+def _hit(one: Experience, state: State, now: datetime | None) -> Hit:
+    alike, quality, fresh = similarity(state, one.state), outcome_quality(one.outcome), recency(one.created_at, now)
+    parts = {"similarity": alike, "outcome_quality": quality, "recency": fresh}
+    return Hit(experience=one, score=rank_score(alike, quality, fresh), ranked_by="structured", explanation=parts)
 
 
 def _terms(value: Mapping[str, Any] | Sequence[str] | None) -> set[str]:

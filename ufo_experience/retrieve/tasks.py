@@ -5,21 +5,32 @@ verb at the beginning, with its capital, is none. Of a run what it typed or chos
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 
 from ufo_experience.controls import LABEL, is_fixed, is_part_of_page, role_of
 from ufo_experience.ids import content_id
-from ufo_experience.redact.typed import SLOT_TYPE
-from ufo_experience.request import Request, Value, application_key, find_whole, on_forgetting, stem
+from ufo_experience.redact.typed import SLOT_TYPE, count_words, words_between
+from ufo_experience.request import (
+    UNSPACED,
+    Request,
+    Value,
+    application_key,
+    find_whole,
+    holds,
+    on_forgetting,
+    stem,
+)
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
 from ufo_experience.schema import Experience, Step
 
 SAME_TASK = 0.99  # how probable it is that a record of the same task helps
-_WORD = re.compile(r"<\w+>|[^\W_]+(?:['’.-][^\W_]+)*")
+_WORD = re.compile(rf"<\w+>|[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’.-][^\W_{UNSPACED}]+)*")
+_ENDS = ".,;!?。，；！？“”\"'"
+_BRACKET = re.compile(r"[()\[\]{}]")
 _NAMES = re.compile(r"<name>(?: <name>)+")
 _MOST_WORDS = 3  # of a value in lower case
 _LONGEST = 4  # words of what stands in the place of a text that was typed or chosen
@@ -46,15 +57,16 @@ def task_key_of(run: Experience) -> str:
     return task_key(_with_values(request, dict.fromkeys(_values_said(run), "name")))
 
 
-def _with_values(request: Request, kinds: Mapping[str, str]) -> Request:
-    """A request with texts (in lower case) as values of these kinds where they stand behind its first word."""
+def _with_values(request: Request, kinds: Mapping[str, str], first: Collection[str] = ()) -> Request:
+    """A request with texts (in lower case) as values of these kinds where they stand behind its first word, those of
+    `first` also there."""
     text, values = request.text.casefold(), list(request.values)
     for one in sorted(kinds, key=lambda text: (-len(text), text)):
-        at = find_whole(one, text, 1) if len(text) == len(request.text) else -1
+        at = find_whole(one, text, one not in first) if len(text) == len(request.text) else -1
         end = at + len(one)
         cut = [value for value in values if at < value.end and value.start < end]
         is_more = any(len(value.text) < len(one) for value in cut) or not cut
-        if at > 0 and is_more and all(at <= value.start and value.end <= end for value in cut):
+        if at >= 0 and is_more and all(at <= value.start and value.end <= end for value in cut):
             whole = Value(kinds[one], request.text[at:end], at, end)
             values = [*(value for value in values if value not in cut), whole]
     return replace(request, values=tuple(sorted(values, key=lambda value: value.start)))
@@ -82,17 +94,20 @@ def is_odd(word: str) -> bool:
 
 
 def reads_alike(asked: Request, stored: Request) -> bool:
-    """True where either says half of what the other says: they may differ in values alone."""
-    new, old = (set(_WORD.findall(one.masked)) for one in (asked, stored))
-    return 2 * len(new & old) >= max(len(new), len(old))
+    """True where either says half of what the other says, or they begin alike: they may differ in values alone."""
+    new, old = (_WORD.findall(one.masked) for one in (asked, stored))
+    shared = len({*new} & {*old})
+    return 2 * shared >= max(len({*new}), len({*old})) or (shared > 1 and new[0] == old[0])
 
 
 def is_same_but_for_values(asked: Request, stored: Request, run: Experience) -> bool:
     """True for requests that differ only in what the run typed, chose or took, or in words odd on either side."""
     texts = {f"said{place}": text for place, text in enumerate(said_in(run))}
     marks = {text: mark for mark, text in texts.items()}
+    rows = [step.target_control.within.casefold() for step in run.action.steps]
+    first = [text for text in marks if any(row.startswith(text) for row in rows)]  # a row begins with what it is of
     odd, odd_now = _odd_words(stored), _odd_words(asked) | {"<name>"}
-    new, old = (_WORD.findall(_with_values(one, marks).masked) for one in (asked, stored))
+    new, old = (_WORD.findall(_with_values(one, marks, first).masked) for one in (asked, stored))
     changes = [one for one in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if one[0] != "equal"]
     for kind, i, j, k, m in changes:
         text = texts.get(old[i].strip("<>")) if j - i == 1 else None
@@ -105,7 +120,7 @@ def is_same_but_for_values(asked: Request, stored: Request, run: Experience) -> 
 
 def _may_be_text(words: Sequence[str], like: str) -> bool:
     """True for words that may stand in the place of a text: where that is one word, such as say something."""
-    short = len(words) <= max(_LONGEST, 2 * len(like.split()))
+    short = len(words) <= max(_LONGEST, 2 * count_words(like))
     return short and (_GOES_ON if " " in like else SKIPPED | _GOES_ON).isdisjoint(words)
 
 
@@ -119,13 +134,18 @@ def _values_said(run: Experience) -> frozenset[str]:
     """What a run typed or chose, and what of its request the items and rows say that it took, in lower case."""
     values = (value for step in run.action.steps for value in step.parameters.values())
     said = {value.casefold() for value in values if isinstance(value, str)}
-    request = (run.state.request or run.state.task).casefold().split()
+    asked = run.state.request or run.state.task
     for kind in run.slots.values():
         told = SLOT_TYPE.fullmatch(kind)
         if told is not None and told["first"]:
-            said.add(" ".join(request[int(told["first"]) - 1 : int(told["last"] or told["first"])]).strip(".,;!?"))
+            words = words_between(asked.casefold(), int(told["first"]), int(told["last"] or told["first"]))
+            said.add(words.strip(_ENDS))
     texts = [text for step in run.action.steps for text in _of_the_user(step)]
-    return frozenset(said.union(_said_of(run.state.request or "", text) for text in texts)) - {""}
+    links = (step.target_control.name for step in run.action.steps if _is_link(step))
+    marked = [one.text for one in Request.parse(asked).values]
+    # "My reading list", of which "My" alone is marked
+    said.update(link.casefold() for link in links if holds(asked, link) and any(holds(link, one) for one in marked))
+    return frozenset(said.union(_said_of(asked, text) for text in texts)) - {""}
 
 
 def _of_the_user(step: Step) -> Iterator[str]:
@@ -138,19 +158,26 @@ def _of_the_user(step: Step) -> Iterator[str]:
 
 
 def _said_of(request: str, text: str) -> str:
-    """The longest run of words, two at least, that a request has from a text: "no wireless" of "12. No wireless"."""
+    """The longest run of words, two at least, that a request has from a text: "no wireless" of "12. No wireless".
+    It ends at a bracket."""
     places = list(_WORD.finditer(request.casefold()))
     words, theirs = [place[0] for place in places], _WORD.findall(text.casefold())
     at, _, size = SequenceMatcher(None, words, theirs, autojunk=False).find_longest_match()
     says_little = SKIPPED.issuperset(words[at : at + size])
-    return "" if size < 2 or says_little else request.casefold()[places[at].start() : places[at + size - 1].end()]
+    if size < 2 or says_little:
+        return ""
+    return max(_BRACKET.split(request.casefold()[places[at].start() : places[at + size - 1].end()]), key=len).strip()
 
 
 def _takes_item(step: Step) -> bool:
     """True for a step on what belongs to a user: an item of a list, a link in a row."""
-    control, role = step.target_control, role_of(step.target_control.type)
-    in_row = role == "hyperlink" and control.within and not is_part_of_page(control.within)
-    return bool(in_row) or not is_fixed(role)
+    control = step.target_control
+    in_row = _is_link(step) and control.within and not is_part_of_page(control.within)
+    return bool(in_row) or not is_fixed(role_of(control.type))
+
+
+def _is_link(step: Step) -> bool:
+    return role_of(step.target_control.type) == "hyperlink"
 
 
 on_forgetting(task_key.cache_clear)

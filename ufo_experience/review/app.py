@@ -26,7 +26,7 @@ from ufo_experience.review.actions import LOST, Actions, Change, Jobs, differenc
 from ufo_experience.review.guard import Guard
 from ufo_experience.review.pages import Pages
 from ufo_experience.review.rows import plain_name
-from ufo_experience.store.location import quoted
+from ufo_experience.store.files import quoted
 
 HERE = Path(__file__).parent
 STATUS: dict[Any, int] = {HTTPException: 404, ConflictError: 409, NotFoundError: 404, UsageError: 400}

@@ -127,7 +127,7 @@ class Pages:
         task, application = (request.query_params.get(name, "").strip() for name in ("task", "application"))
         asked = {"task": task, "application": application}
         if not task:
-            return {**asked, "found": None}
+            return {**asked, "found": None, "asked": "task" in request.query_params}
         found = self.memory.retrieve(task, application=application or None, near=NEAR)
         return {
             **asked,

@@ -101,7 +101,6 @@ _KEYS = {  # of a search line, with what each takes
     "sort": tuple(SORTS),
     "since": ("7",),
     "app": ("A NAME",),
-    "format": ("A NAME",),
 }
 _PIECE = re.compile(r'[^\s":]*:"[^"]*"|\S+')
 
@@ -135,8 +134,8 @@ class Search:
                 given["since"] = datetime.now(timezone.utc) - timedelta(days=int(value))
             elif key in ("trust", "sort") and value in _KEYS[key]:
                 given[key] = value
-            elif key in ("app", "format") and value:
-                given["application" if key == "app" else key] = value
+            elif key == "app" and value:
+                given["application"] = value
             else:
                 known = (f'{key}:"{one}"' if " " in one else f"{key}:{one}" for one in _KEYS[key])
                 wrong = f"{key}:{value} is no filter; there is {', '.join(known)}"

@@ -195,14 +195,6 @@ class ConsoleInteractor(Interactor):
             return self._ask(f"{question} ").strip()
         return ""
 
-    def first_request(self) -> str:
-        """Ask until there is an answer; the end of input ends the session."""
-        with suppress(EOFError):
-            while not (request := self._ask("What shall be done? ").strip()):
-                pass
-            return request
-        return ""
-
     def show(self, text: str) -> None:
         self._show(text)
 

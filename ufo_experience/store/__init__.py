@@ -1,15 +1,13 @@
 """Stage 4, store: experiences in a folder or a database, chosen by a path or URL.
 
 Another package adds a store with an entry point of the group `ufo_experience.stores`: its name is the scheme of the
-URL, its object is called as `open(location, create=…, network=…)`.
+URL, its object is called as `open(location, create=…)`.
 """
 
 import re
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from ufo_experience.errors import UsageError, needs_extra
 from ufo_experience.store.base import Added, Event, ExperienceStore, StoreReport
@@ -26,19 +24,16 @@ def open_store(location: str | Path, **options: Any) -> ExperienceStore:
     """Open the store at a folder or URL, making it first if allowed. Only making it writes anything.
 
     `location` is the path of a folder, `postgresql://user@host:5432/database` (the password belongs into `PGPASSWORD`
-    or `~/.pgpass`), or a URL of another package's store. `options` are `create` (default True); `lock_timeout`, seconds
-    a write waits for another writer; `network`, also write to a folder whose files are carried to other machines.
+    or `~/.pgpass`), or a URL of another package's store. `options` are `create` (default True), and `lock_timeout`,
+    seconds a write waits for another writer.
 
     Raises:
         NotFoundError: no store there, and `create` is False.
         DataError, StorageError, ServiceError: another version made it; it cannot be made; no server lets us in.
-        RefusedError: its folders are links to somewhere else, or it would have to be made on a network drive.
+        RefusedError: its folders are links to somewhere else.
         UsageError: no store has this kind of URL.
     """
     scheme = scheme_of(location)
-    if scheme == "file":  # file:///folder, or file://folder for one relative to here
-        parts = urlsplit(str(location))
-        location, scheme = url2pathname(parts.netloc + parts.path), ""
     if not scheme:
         return FolderStore.open(location, **options)
     if scheme in _POSTGRES:
@@ -48,7 +43,7 @@ def open_store(location: str | Path, **options: Any) -> ExperienceStore:
         return PostgresStore.open(str(location), **options)
     others = entry_points(group=GROUP)
     if scheme not in others.names:
-        known = ", ".join(f"{name}://" for name in ("file", *_POSTGRES, *others.names))
+        known = ", ".join(f"{name}://" for name in (*_POSTGRES, *others.names))
         raise UsageError(f"no store opens {scheme}:// URLs; known: the path of a folder, {known}")
     store: ExperienceStore = others[scheme].load()(str(location), **options)
     return store

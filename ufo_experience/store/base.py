@@ -106,12 +106,11 @@ class Added:
 
 @dataclass
 class StoreReport:
-    """What `verify` found. `corrupt` is empty when all is whole; `repaired` was set aside; `index` is ok or damaged."""
+    """What `verify` found: how many records (removed ones, too) are whole, and which not; `index` is ok or damaged."""
 
     records: int = 0
     corrupt: list[Problem] = field(default_factory=list)
     index: str = "ok"
-    repaired: list[Problem] = field(default_factory=list)
 
 
 class ExperienceStore(ABC):
@@ -123,7 +122,7 @@ class ExperienceStore(ABC):
 
     location: str  # the folder or URL this store was opened from, without a password
     shared: bool  # others write here whom nobody on this machine has let in: trust is given by approval
-    cache_folder: Path  # on this machine, for what is not a record: the audit log, the books of what was spent
+    cache_folder: Path  # on this machine, for what is not a record: the audit log, lessons
     _edited = Trust.OBSERVED  # at most, of a record that is not what its trust was given to
 
     # ---- what each kind of store does its own way ----
@@ -141,8 +140,8 @@ class ExperienceStore(ABC):
         """Erase records, removed ones too; returns what they were. Only the id stays, as a `removed` event."""
 
     @abstractmethod
-    def verify(self, *, repair: bool = False) -> StoreReport:
-        """Read every byte and say what is wrong; with `repair` set aside what cannot be used, the reason beside it."""
+    def verify(self) -> StoreReport:
+        """Read every byte and say what is wrong."""
 
     @abstractmethod
     def revision(self) -> str:
@@ -153,8 +152,8 @@ class ExperienceStore(ABC):
         """Let go of files and connections; what was acknowledged is safe without it."""
 
     @abstractmethod
-    def _ids(self, removed: bool) -> list[str]:
-        """Ids of live or of removed records, sorted."""
+    def ids(self, *, removed: bool = False) -> list[str]:
+        """Ids of all live records, sorted; or of what was removed and can be restored."""
 
     @abstractmethod
     def _rows(self, ids: Iterable[str] | None = None, *, removed: bool = False) -> Iterable[Row]:
@@ -174,14 +173,6 @@ class ExperienceStore(ABC):
 
     # ---- what follows from it ----
 
-    def ids(self) -> list[str]:
-        """Ids of all live records, sorted."""
-        return self._ids(removed=False)
-
-    def removed(self) -> list[str]:
-        """Ids of what was removed and can be restored, sorted."""
-        return self._ids(removed=True)
-
     def get(self, id: str) -> Experience:
         """The live record with this id, as it is now. Raises `NotFoundError` or `DataError`."""
         return self._load(self._expected([id], self._rows([id]))[0])
@@ -190,13 +181,9 @@ class ExperienceStore(ABC):
         """True when there is a live record with this id."""
         return isinstance(id, str) and any(True for _ in self._rows([id]))
 
-    def scan(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
-        """Stream live records by id, all or those of `ids`; one that cannot be read is left out, `verify` names it."""
-        return self._usable(self._rows(ids))
-
-    def scan_removed(self, ids: Iterable[str] | None = None) -> Iterator[Experience]:
-        """What was removed and can be restored, by id."""
-        return self._usable(self._rows(ids, removed=True))
+    def scan(self, ids: Iterable[str] | None = None, *, removed: bool = False) -> Iterator[Experience]:
+        """Stream live (or removed) records by id, all or those of `ids`; what cannot be read is left out."""
+        return self._usable(self._rows(ids, removed=removed))
 
     def _usable(self, rows: Iterable[Row]) -> Iterator[Experience]:
         return (one for row in rows if (one := self._loaded(row)))

@@ -1,4 +1,4 @@
-"""Whole stores in and out: our JSON and YAML (both come back in), and UFO's `experience.yaml`.
+"""Whole stores in and out: our JSON, which comes back in, and UFO's `experience.yaml`.
 
 Whatever comes in from outside is untrusted: it lands quarantined, and what it says of its own trust and use is not
 believed.
@@ -17,7 +17,7 @@ from ufo_experience.ids import content_id, is_id
 from ufo_experience.redact import KeepObservations, redact_json, redact_record
 from ufo_experience.schema import MAX_RECORD_BYTES, Experience, Trust, Usage, Verdict, validate
 from ufo_experience.store.base import ExperienceStore, Status
-from ufo_experience.store.files import open_regular, read_regular, read_utf8, replace_file
+from ufo_experience.store.files import read_regular, read_utf8, replace_file
 from ufo_experience.store.folder import FolderStore
 from ufo_experience.store.lessons import Lesson, Lessons, is_lesson
 from ufo_experience.store.records import canonical, encode, unsealed
@@ -27,31 +27,24 @@ from ufo_experience.store.watch import LEFT_ALONE
 
 FORMAT, VERSION = "ufo_experience", 1
 MAX_IMPORT_BYTES = 1 << 28
-RECORD_HEAD = '{\n "id": "'  # of the file of a record
 SKILL_RECORD = "experience.json"  # in the folder of a skill, see `integrations/skills.py`
 UFO_YAML = ("experience.yaml", "demonstration.yaml")
 UFO_INDEX = ("index.faiss", "index.pkl")  # left closed: a pickle can run code, and vectors are made from the texts
-YAML_HEAD = f'format: "{FORMAT}"'
-_EXPORT = re.compile(
-    rf'\s{{0,9}}(?:\{{\s{{0,9}})?"?format"?\s{{0,9}}:\s{{0,9}}"{FORMAT}"'
-    rf'|{re.escape(RECORD_HEAD)}[0-9a-f]{{32}}",\n "state": '
+_EXPORT = re.compile(  # or the file of a record
+    rf'\s{{0,9}}\{{\s{{0,9}}(?:"format"\s{{0,9}}:\s{{0,9}}"{FORMAT}"|"id": "[0-9a-f]{{32}}",\n "state": )'
 )
 _NOT_CONTENT: Any = {"id": True, "created_at": True, "trust": True, "usage": True, "provenance": {"origin"}}
 
 
 @dataclass
 class ImportReport:
-    """Ids `added`, what was `skipped` or `failed` (each with the reason), added ids in `conflicts` with what is stored
-    (quarantined), ids `known` before and `approved` now, and UFO's index files, `unopened`.
-    """
+    """Ids `added`, what was `skipped` or `failed` (each with the reason), ids `known` before and `approved` now."""
 
     added: list[str] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
-    conflicts: list[tuple[str, str]] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     approved: list[str] = field(default_factory=list)
-    unopened: list[Path] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,7 @@ class ExportReport:
 
 def export(store: ExperienceStore, format: str, output: str | Path | None) -> ExportReport:
     """See `ExperienceMemory.export`."""
-    writers = {"json": _as_json, "yaml": _as_yaml, "ufo": view_text}
+    writers = {"json": _as_json, "ufo": view_text}
     if format == "skills":
         raise UsageError("skills are folders: ufo_experience.integrations.skills.export_skills(memory, folder)")
     if format not in writers:
@@ -94,14 +87,6 @@ def _as_json(store: ExperienceStore) -> str:
     return f'{{"format":"{FORMAT}","version":{VERSION},"experiences":[\n{lines}\n]{told}}}\n'
 
 
-def _as_yaml(store: ExperienceStore) -> str:
-    """All records with their trust and usage as YAML; every text is quoted, so that no reader takes it for a number."""
-    from ufo_experience.store.safe_yaml import dump_yaml  # yaml is a second of loading
-
-    entries = "".join(dump_yaml([_full(experience)], quoted=True) for experience in store.scan())
-    return f"{YAML_HEAD}\nversion: {VERSION}\nexperiences:{' []' * (not entries)}\n{entries}"
-
-
 def _full(experience: Experience) -> dict[str, Any]:
     return experience.model_dump(mode="json", exclude_defaults=True) | {"trust": experience.trust.value}
 
@@ -114,8 +99,7 @@ def import_entries(
 ) -> ImportReport:
     """Add the records and lessons of an export that was read already; with `restore` they are taken as written.
 
-    The same id with the same content is skipped. The same id with other content gets an id of its own and is
-    reported as a conflict; neither overwrites the other. A bad entry fails alone.
+    The same id with the same content is skipped, with other content it has failed. A bad entry fails alone.
     """
     report = ImportReport()
     pending: dict[str, Experience] = {}
@@ -132,8 +116,14 @@ def import_entries(
                 continue
             one = redact_record(_read_entry(entry, restore), keep_observations)
             encode(one)  # over a limit: this entry fails, not the group it is stored in
-            if placed := _placed(store, one, what, pending, report):
-                pending[placed.id] = placed
+            known = pending.get(one.id) or (store.get(one.id) if one.id in store else None)
+            if known is None:
+                pending[one.id] = one
+            elif _content(known) == _content(one):
+                report.skipped.append((what, "stored already"))
+                report.known.append(one.id)
+            else:
+                raise DataError("the store holds another record of this id: give this one another id")
         except DataError as error:
             report.failed.append((what, str(error)))
     done = store.add(pending.values())
@@ -144,23 +134,15 @@ def import_entries(
 
 
 def read_export(file: Path) -> list[Any] | None:
-    """The entries of an export of this package, a store's folder, or files of records; None for anything else."""
-    from ufo_experience.store.safe_yaml import load_yaml  # yaml is a second of loading
-
+    """The entries of an export of this package, or of the folder of a store or of skills; None for anything else."""
     if (file / "records").is_dir():
         return _stored_in(file)
     if file.is_dir() and (skills := sorted([*file.glob(SKILL_RECORD), *file.glob(f"*/{SKILL_RECORD}")])):
         return [parse(read_regular(skill, MAX_RECORD_BYTES), file=str(skill)) for skill in skills]
-    files = [file] if file.is_file() else [path for path in sorted(file.rglob("*.json")) if not path.is_symlink()]
-    if any(path.suffix == ".json" and _holds(path, RECORD_HEAD) for path in files):
-        return [_record_in(path) for path in files]
-    kind = "" if file.is_dir() else file.suffix.lower()
-    if kind == ".json" and _holds(file, '"experiences"'):
-        return entries_of(read_utf8(file, MAX_IMPORT_BYTES), str(file))
-    if kind in (".yaml", ".yml") and _holds(file, YAML_HEAD):
-        entries = load_yaml(file, typed="experiences").get("experiences")
-        return entries if isinstance(entries, list) else []
-    return None
+    if file.suffix.lower() != ".json" or file.is_dir():
+        return None
+    text = read_utf8(file, MAX_IMPORT_BYTES)
+    return entries_of(text, str(file)) if is_export(text) or '"experiences"' in text[:4096] else None
 
 
 def is_export(text: str) -> bool:
@@ -168,28 +150,13 @@ def is_export(text: str) -> bool:
     return _EXPORT.match(text) is not None
 
 
-def _record_in(path: Path) -> Any:
-    """What the file of a record holds, or the error that says what is wrong with it."""
-    try:
-        value = parse(read_utf8(path, MAX_IMPORT_BYTES), file=str(path))
-        if not (isinstance(value, dict) and is_id(value.get("id"))):
-            raise DataError("not the file of a record", file=str(path))
-    except DataError as error:
-        return error
-    return unsealed(value)[0]
-
-
-def _holds(file: Path, mark: str) -> bool:
-    """True where a file has this mark near its beginning."""
-    with open_regular(file, MAX_IMPORT_BYTES) as stream:
-        return mark.encode() in stream.read(4096)
-
-
 def entries_of(text: str, file: str = "the given JSON") -> list[Any]:
-    """The entries of an export as JSON text, or of a list of experiences or triples. Raises `DataError`: neither."""
+    """The entries of an export or a record as JSON text, or of a list of experiences or triples. Raises `DataError`."""
     if len(text) > MAX_IMPORT_BYTES:
         raise DataError(f"larger than {MAX_IMPORT_BYTES} characters", code="E_SCHEMA")
     value = parse(text, file=file)
+    if isinstance(value, dict) and is_id(value.get("id")):
+        return [unsealed(value)[0]]
     whole = value if isinstance(value, dict) else {"experiences": value}
     version = whole.get("version", VERSION)
     if type(version) is not int or version > VERSION:
@@ -230,26 +197,6 @@ def _read_lesson(entry: Mapping[str, Any], restore: bool) -> Lesson:
     return validate(Lesson, redact_json(dict(entry))).model_copy(update=strange)
 
 
-def _placed(
-    store: ExperienceStore, one: Experience, what: str, pending: Mapping[str, Experience], report: ImportReport
-) -> Experience | None:
-    """The record under an id that is free for its content; None where it is stored already."""
-    known = pending.get(one.id) or (store.get(one.id) if one.id in store else None)
-    if known is None:
-        return one
-    other_id = content_id({"id": one.id, "content": _content(one)})
-    if _content(known) == _content(one):
-        report.skipped.append((what, "stored already"))
-        report.known.append(one.id)
-    elif other_id in pending or other_id in store:
-        report.skipped.append((what, f"stored already, as {other_id}"))
-        report.known.append(other_id)
-    else:
-        report.conflicts.append((what, f"the store holds another record of this id; added as {other_id}, quarantined"))
-        return one.model_copy(update={"id": other_id, "trust": Trust.QUARANTINED})
-    return None
-
-
 def _content(experience: Experience) -> dict[str, Any]:
     """What makes two records of one id the same: everything but the time and what becomes of a record in a store."""
     return redact_record(experience).model_dump(mode="json", exclude=_NOT_CONTENT)
@@ -263,7 +210,7 @@ def _stored_in(folder: Path) -> list[Any]:
     try:
         store = FolderStore.open(folder, create=False)
         torn = [one for one in store.verify().corrupt if one.code not in LEFT_ALONE]
-        errors = [DataError(one.message.removeprefix(f"{one.file}:").strip(), file=one.file) for one in torn]
+        errors = [DataError(one.message, file=one.place) for one in torn]
         return [*map(_full, store.scan()), *errors]
     except DataError:
         paths = sorted((folder / "records").glob("??/*.json"))

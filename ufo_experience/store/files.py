@@ -7,6 +7,7 @@ fsync, rename, fsync of the folder: after a crash there is the old file or the n
 import os
 import re
 import secrets
+import shlex
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -27,12 +28,21 @@ _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK | _BINARY
 _TRIES, _PAUSE_S = 10, 0.1  # on Windows, where a reader or a scanner holds a file for a moment
 
 
+_UNQUOTED = re.compile(r"[\w:/\\.~+-]+")  # needs no quotes in a shell of Windows
 _DEVICE = re.compile(r"(?i)(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]) *(?:\..*)?")
 
 
 def is_device(name: str) -> bool:
     """True for a name that Windows keeps for itself, whatever its ending: `CON`, `nul.txt`, `Aux .log`, `COM¹`."""
     return _DEVICE.fullmatch(name) is not None
+
+
+def quoted(location: str) -> str:
+    """A location as a shell of this system takes it, in a command to copy."""
+    if os.name != "nt":
+        return shlex.quote(location)
+    end = "\\" * (len(location) - len(location.rstrip("\\")))  # else the last one would belong to the quote
+    return location if _UNQUOTED.fullmatch(location) else f'"{location}{end}"'
 
 
 # ---- reading ----

@@ -2,8 +2,6 @@
 
     records/<application>/<words of the task>-<id8>.json    one experience, written once
     events.jsonl                                            what happened since: trust, verdict, help, harm, removed
-    removed/<id>.json                                       what `remove` took out, until it is purged
-    corrupt/                                                what `verify --repair` set aside, with the reason
     .index/                                                 made from all this, may be deleted (`catalog.py`, `index/`)
     .key                                                    the secret of keyed digests
     experience.yaml                                         the same in UFO's form (`view.py`)
@@ -30,26 +28,23 @@ from ufo_experience.store import files
 from ufo_experience.store.base import Changing, Event, ExperienceStore, Recorded, Row, StoreReport, event
 from ufo_experience.store.catalog import FOLDER as INDEX
 from ufo_experience.store.catalog import Catalog, Rows
-from ufo_experience.store.location import check_writable, quoted
+from ufo_experience.store.files import quoted
 from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import View
-from ufo_experience.store.watch import CORRUPT, EVENTS, RECORDS, REMOVED, Read, Watch, examine, status_of
+from ufo_experience.store.watch import EVENTS, RECORDS, Read, Watch, examine, status_of
 
 STORE_FILE, SECRET = "store.json", ".key"
 VERSION = 2
 _IGNORED = f"""# What belongs to one machine; records, events and the view are kept.
 /{INDEX}/
-/{REMOVED}/
-/{CORRUPT}/
 /{SECRET}
 /.*lock
 /audit.jsonl*
-/spending.sqlite*
 *{files.TEMP}
 """
 _COLUMNS = "SELECT id, path, stamp, content, edited, status FROM record WHERE"
-_WHICH = "live", "NOT live AND path IS NOT NULL"  # of the removed a crash may have left a file among the records
+_WHICH = "live", "removed AND path IS NOT NULL"  # the file of what was removed stays until it is purged
 _AMONG = "id IN (SELECT value FROM json_each(?))"
 _log = logging.getLogger(__name__)
 
@@ -59,18 +54,16 @@ class FolderStore(ExperienceStore):
 
     shared = False  # who may write to a folder is decided by its owner
 
-    def __init__(self, root: Path, location: str, *, lock_timeout: float, network: bool) -> None:
+    def __init__(self, root: Path, location: str, *, lock_timeout: float) -> None:
         self.root = self.cache_folder = root
         self.location = location
-        self._timeout, self._network = lock_timeout, network
+        self._timeout = lock_timeout
         self.catalog = Catalog(root)
         self._watch = Watch(root, self.catalog)
         self._view = View(root, self.catalog, self.scan)
 
     @classmethod
-    def open(
-        cls, path: str | Path, *, create: bool = True, lock_timeout: float = 10.0, network: bool = False
-    ) -> FolderStore:
+    def open(cls, path: str | Path, *, create: bool = True, lock_timeout: float = 10.0) -> FolderStore:
         """Open the store in a folder; see `open_store`."""
         root = Path(path).absolute()
         if not (root / STORE_FILE).exists() and not (root / RECORDS).is_dir():
@@ -78,12 +71,12 @@ class FolderStore(ExperienceStore):
                 make = f"to make one: ufo-experience ingest PATH --db {quoted(str(path))}"
                 cure = "it is a file, a store is a folder" if root.is_file() else make
                 raise NotFoundError(f"no experience store; {cure}", file=str(path))
-            _make(root, network)
+            _make(root)
         _check_version(root)
-        for name in (RECORDS, REMOVED, CORRUPT, INDEX, EVENTS):
+        for name in (RECORDS, INDEX, EVENTS):
             if (root / name).is_symlink():
                 raise RefusedError(f"{root / name}: a link; a store lies in one folder")
-        return cls(root, str(path), lock_timeout=lock_timeout, network=network)
+        return cls(root, str(path), lock_timeout=lock_timeout)
 
     def key(self) -> bytes:
         path = self.root / SECRET
@@ -115,7 +108,7 @@ class FolderStore(ExperienceStore):
         self._watch.refresh()
         return int(self.catalog.meta("change") or 0)
 
-    def _ids(self, removed: bool) -> list[str]:
+    def ids(self, *, removed: bool = False) -> list[str]:
         self._watch.refresh()
         return [id for (id,) in self.catalog.read(f"SELECT id FROM record WHERE {_WHICH[removed]} ORDER BY id")]
 
@@ -130,7 +123,7 @@ class FolderStore(ExperienceStore):
         id, path, stamp, content, edited, said = row
         if (now := self._watch.stamp(path)) == stamp:
             return self._watch.parsed(path, stamp), content, not edited, status_of(said)
-        self._watch.take({path: None})
+        self._watch.refresh(everything=True)
         for changed in self.catalog.read(f"{_COLUMNS} id = ? AND path = ?", (id, path)):
             return self._read(changed)
         if now:
@@ -164,7 +157,7 @@ class FolderStore(ExperienceStore):
                 with suppress(OSError):
                     (self.root / path).unlink()
             raise
-        self._watch.take(written, are_all=True)
+        self._watch.take(written)
 
     def _free_place(self, one: Experience) -> str:
         """Where the file of a record goes; with more of its id where another record's begins the same."""
@@ -176,20 +169,7 @@ class FolderStore(ExperienceStore):
     @contextmanager
     def _changing(self, ids: Iterable[str], *, removed: bool = False) -> Iterator[Changing]:
         with self._writing():
-            rows = self._rows(ids, removed=removed)
-
-            def note(events: Iterable[Event]) -> None:
-                noted = list(events)
-                kinds = {one.id: one.kind for one in noted}
-                for row in rows:
-                    if kinds.get(row[0]) == "restored" and row[1].startswith(REMOVED):
-                        self._move(row[1], self._free_place(self._load(row)))
-                self._append(noted)
-                for id, path, *_ in rows:
-                    if kinds.get(id) == "removed":  # which counts before the file moves
-                        self._move(path, f"{REMOVED}/{id}{SUFFIX}")
-
-            yield rows, note
+            yield self._rows(ids, removed=removed), self._append
 
     def purge(self, ids: Iterable[str]) -> list[Experience]:
         wanted = sorted({id for id in ids if is_id(id)})
@@ -199,7 +179,8 @@ class FolderStore(ExperienceStore):
             kept = [one for one in self.events() if one.id not in wanted]
             erased = [event("removed", id, reason="purged") for id in wanted]
             files.replace_file(self.root / EVENTS, map(_line, [*kept, *erased]))
-            paths = {self.root / row[1] for row in rows} | {self.root / REMOVED / f"{id}{SUFFIX}" for id in wanted}
+            paths = {self.root / row[1] for row in rows}
+            paths |= {*(self.root / RECORDS).glob(f"*/.*{files.TEMP}")}  # of writers that died
             for path in paths:
                 with files.storage_errors(path), suppress(FileNotFoundError):
                     files.patiently(os.unlink, path)
@@ -210,13 +191,8 @@ class FolderStore(ExperienceStore):
             self._watch.parsed.cache_clear()
         return gone
 
-    def verify(self, *, repair: bool = False) -> StoreReport:
-        if not repair:
-            return examine(self.root, self._watch)
-        with self._writing(), files.storage_errors(self.root):
-            report = examine(self.root, self._watch, repair=True)
-            self._watch.refresh(everything=True)
-        return report
+    def verify(self) -> StoreReport:
+        return examine(self.root, self._watch)
 
     def close(self) -> None:
         self.catalog.close()
@@ -224,7 +200,6 @@ class FolderStore(ExperienceStore):
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Hold the lock, the catalog in line with the files; in the end the view follows."""
-        check_writable(self.root, self._network)
         if not self.root.is_dir():
             raise StorageError(f"{self.location}: not written, the store is not there any more")
         with files.writer_lock(self.root, self._timeout):
@@ -235,18 +210,10 @@ class FolderStore(ExperienceStore):
             except StorageError as error:  # what was asked for is done; the next writer tries again
                 _log.warning("%s", error)
 
-    def _append(self, events: Sequence[Event]) -> None:
-        if events:
-            files.append(self.root / EVENTS, b"".join(map(_line, events)))
+    def _append(self, events: Iterable[Event]) -> None:
+        if lines := b"".join(map(_line, events)):
+            files.append(self.root / EVENTS, lines)
             self._watch.refresh()
-
-    def _move(self, path: str, to: str) -> None:
-        source, target = self.root / path, self.root / to
-        files.make_folder(target.parent)
-        with files.storage_errors(source):
-            files.patiently(os.replace, source, target)
-        files.sync_folder(target.parent)
-        files.sync_folder(source.parent)
 
 
 def _line(one: Event) -> bytes:
@@ -258,8 +225,7 @@ def _listed(ids: Iterable[str]) -> str:
     return json.dumps([id for id in ids if is_id(id)])
 
 
-def _make(root: Path, network: bool) -> None:
-    check_writable(root, network)
+def _make(root: Path) -> None:
     if os.path.lexists(root) and not root.is_dir():
         raise StorageError(f"{root}: a file is in the way")
     files.make_folder(root / RECORDS)

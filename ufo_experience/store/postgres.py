@@ -52,8 +52,7 @@ CREATE TABLE ufo_experience.store (
     single boolean PRIMARY KEY DEFAULT true CHECK (single),
     version integer NOT NULL,
     store_id text NOT NULL,
-    embedder text,
-    created_at timestamptz NOT NULL DEFAULT now()
+    embedder text
 );
 CREATE TABLE ufo_experience.secret (single boolean PRIMARY KEY DEFAULT true CHECK (single), key bytea NOT NULL);
 CREATE TABLE ufo_experience.record (
@@ -62,17 +61,14 @@ CREATE TABLE ufo_experience.record (
     trust text NOT NULL,
     status json NOT NULL,
     removed boolean NOT NULL DEFAULT false,
-    indexed boolean NOT NULL DEFAULT false,
-    author text NOT NULL DEFAULT session_user,
-    learned_at timestamptz NOT NULL DEFAULT now()
+    indexed boolean NOT NULL DEFAULT false
 );
 CREATE INDEX record_not_indexed ON ufo_experience.record (id) WHERE NOT indexed;
 CREATE TABLE ufo_experience.event (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id text COLLATE "C" NOT NULL,
     kind text NOT NULL,
-    event json NOT NULL,
-    author text NOT NULL DEFAULT session_user
+    event json NOT NULL
 );
 CREATE INDEX event_by_id ON ufo_experience.event (id);
 CREATE TABLE ufo_experience.row (
@@ -149,8 +145,8 @@ class PostgresStore(ExperienceStore):
             self.cache_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @classmethod
-    def open(cls, url: str, *, create: bool = True, lock_timeout: float = 10.0, network: bool = True) -> PostgresStore:
-        """Open the store in a database; see `open_store`. `network` allows nothing: a server is made for it."""
+    def open(cls, url: str, *, create: bool = True, lock_timeout: float = 10.0) -> PostgresStore:
+        """Open the store in a database; see `open_store`."""
         database = Database(url, lock_timeout=lock_timeout)
         return cls(database, _open_tables(database, create))
 
@@ -158,7 +154,7 @@ class PostgresStore(ExperienceStore):
         self._key = self._key or bytes(self.database.select("SELECT key FROM ufo_experience.secret")[0][0])
         return self._key
 
-    def _ids(self, removed: bool) -> list[str]:
+    def ids(self, *, removed: bool = False) -> list[str]:
         query = "SELECT id FROM ufo_experience.record WHERE removed = %s ORDER BY id"
         return [id for (id,) in self.database.select(query, (removed,))]
 
@@ -179,8 +175,8 @@ class PostgresStore(ExperienceStore):
             self._commit(connection, [event("removed", id, reason="purged") for id in wanted])
         return list(self._usable(rows))
 
-    def verify(self, *, repair: bool = False) -> StoreReport:
-        found = [self._problem(row) for row in self._rows()]  # the server keeps its bytes: nothing to set aside
+    def verify(self) -> StoreReport:
+        found = [self._problem(row) for row in self._rows()]
         return StoreReport(found.count(None), [problem for problem in found if problem])
 
     def _problem(self, row: Row) -> Problem | None:
@@ -370,18 +366,9 @@ class Database:
             yield connection
 
     def select(self, statement: str, values: Any = ()) -> list[Any]:
-        """All rows of a query; on a new connection when one was cut meanwhile."""
-
-        def ask() -> list[Any]:
-            with self.connection() as connection:
-                return connection.execute(statement.encode("utf-8"), values).fetchall()
-
-        try:
-            return ask()
-        except ServiceError as error:
-            if isinstance(error.__cause__, errors.QueryCanceled):
-                raise  # it took too long, and would again
-            return ask()
+        """All rows of a query."""
+        with self.connection() as connection:
+            return connection.execute(statement.encode("utf-8"), values).fetchall()
 
     def close(self) -> None:
         """Close the connections nobody uses just now."""

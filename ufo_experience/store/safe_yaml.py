@@ -82,13 +82,10 @@ def _scalar(text: str) -> Any:
     return text if isinstance(value, (str, list, dict)) else value
 
 
-def dump_yaml(value: Any, *, quoted: bool = False) -> str:
-    """A value of JSON as YAML without aliases; where each text is `quoted`, nobody takes one for a number."""
+def dump_yaml(value: Any) -> str:
+    """A value of JSON as YAML without aliases."""
 
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
         ignore_aliases = staticmethod(lambda data: True)
 
-    if quoted:
-        tag = "tag:yaml.org,2002:str"
-        Dumper.add_representer(str, lambda dumper, text: dumper.represent_scalar(tag, text, style='"'))
     return str(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120))

@@ -19,7 +19,7 @@ from ufo_experience.schema import Experience, Provenance, Trust, expect, readabl
 from ufo_experience.store.base import ExperienceStore, check_expected
 from ufo_experience.trust.risk import risks
 
-_VERSION = re.compile(r"-v\d[\w.]*$")  # of a format that has several
+_TOLD = 10  # records of a report
 MIN_PREFIX = 4  # digits of an id that must be given
 
 
@@ -35,10 +35,7 @@ class RecordFilter:
     ids: tuple[str, ...] = ()  # or the beginnings of them (at least 4 digits); one that fits no record is an error
     all: bool = False  # every record; without it a change needs at least one other field
     source: str | None = None  # the file, a folder above it, or the session a record came from
-    session: str | None = None
     application: str | None = None  # process and product names are one ("OUTLOOK.EXE", "Outlook")
-    env: str | None = None
-    format: str | None = None  # of the log, such as "ufo" (of any version) or "ufo-v2"
     success: bool | Literal["unknown"] | None = None  # "unknown": nobody has judged the run
     trust: Trust | str | None = None  # exactly this level
     risk: bool | str | None = None  # with a risky step, without one, or with this kind ("asks first", "address")
@@ -64,14 +61,11 @@ class RecordFilter:
 
     def admits(self, one: Experience) -> bool:
         """True for a record that has everything asked for; `ids` are not looked at."""
-        state, origin = one.state, one.provenance
+        application = application_key(one.state.application)
         outcome = "unknown" if one.outcome.success is None else one.outcome.success
         return (
-            (self.source is None or _matches_source(origin, self.source))
-            and self.session in (None, origin.session)
-            and (self.application is None or application_key(state.application) == application_key(self.application))
-            and (self.env is None or (state.env or "").casefold() == self.env.casefold())
-            and (self.format is None or is_format(origin.format, self.format))
+            (self.source is None or _matches_source(one.provenance, self.source))
+            and (self.application is None or application == application_key(self.application))
             and self.success in (None, outcome)
             and self.trust in (None, one.trust)
             and (not isinstance(self.since, datetime) or one.created_at >= self.since)
@@ -92,6 +86,11 @@ class ChangeReport(tuple[Experience, ...]):
         report = super().__new__(cls, records)
         report.left_out, report.dry_run = tuple(left_out), dry_run
         return report
+
+    def __repr__(self) -> str:
+        tasks = "".join(f"\n  {one.id[:8]} {one.state.request or one.state.task:.60}" for one in self[:_TOLD])
+        more = f"\n  and {len(self) - _TOLD} more" if len(self) > _TOLD else ""
+        return f"<ChangeReport{', dry run' * self.dry_run}: {len(self)} records{tasks}{more}>"
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -127,7 +126,7 @@ def moment(text: str) -> datetime:
 def select(store: ExperienceStore, where: RecordFilter, *, removed: bool = False) -> list[Experience]:
     """The records that are meant, in the order of `ids` where those are given, else by id; or the removed ones."""
     ids = resolve(store, where.ids, removed=removed) if where.ids else None
-    known = store.scan_removed(ids) if removed else store.scan() if ids is None else map(store.get, ids)
+    known = store.scan(ids, removed=removed) if removed or ids is None else map(store.get, ids)
     found = [one for one in known if where.admits(one)]
     for one in found:
         check_expected(one, where.expected.get(one.id))
@@ -154,13 +153,14 @@ def resolve(store: ExperienceStore, beginnings: Iterable[str], *, removed: bool 
     wanted = [one.strip().lower() for one in beginnings]
     if removed is False and all(is_id(one) for one in wanted):
         return wanted
-    known = sorted([*(() if removed else store.ids()), *(() if removed is False else store.removed())])
+    known = sorted([*(() if removed else store.ids()), *(() if removed is False else store.ids(removed=True))])
     listed = f"ufo-experience list{' --removed' * bool(removed)}"
     found = dict[str, None]()
     for one in wanted:
         fitting = [id for id in known if one and id.startswith(one)]
         if not fitting:
-            raise NotFoundError(f"no {'removed ' * bool(removed)}record {one!r}; ids stand in: {listed}")
+            where = f"ids stand in: {listed} (--search finds words)"
+            raise NotFoundError(f"no {'removed ' * bool(removed)}record {one!r}; {where}")
         if len(one) < MIN_PREFIX:
             raise UsageError(f"{one!r} is too short: give at least {MIN_PREFIX} digits of an id ({listed})")
         if len(fitting) > 1:
@@ -175,9 +175,6 @@ def why_none(store: ExperienceStore, where: RecordFilter) -> str | None:
     if near is not None:
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
         return f"no record is of application {where.application!r}{meant}"
-    formats = {one.provenance.format or "-" for one in store.scan()} if where.format else set()
-    if formats and not any(is_format(one, where.format or "") for one in formats):
-        return f"no record is of format {where.format!r}; there are: {', '.join(sorted(formats))}"
     kinds = {kind for one in store.scan() for kind in risks(one)} if isinstance(where.risk, str) else set()
     if isinstance(where.risk, str) and where.risk not in kinds:
         return f"no record has the risk {where.risk!r}; there are: {', '.join(sorted(kinds)) or 'none'}"
@@ -203,11 +200,6 @@ def _path(text: str) -> str:
     """A path with forward slashes, without `.`, `..` and trailing slash; a Windows path without case."""
     path = posixpath.normpath(text.replace("\\", "/")) if text else ""
     return path.casefold() if re.match(r"[A-Za-z]:/", path) else path
-
-
-def is_format(format: str, wanted: str) -> bool:
-    """True for the format of a record that is the wanted one in any case, or a version of it ("ufo-v2" of "ufo")."""
-    return wanted.casefold() in (format.casefold(), _VERSION.sub("", format).casefold())
 
 
 def searched(one: Experience) -> str:
@@ -241,16 +233,13 @@ class SourceInfo:
 
 @dataclass(frozen=True)
 class StoreStats:
-    """What is in a store. The counts are by name, the most frequent first; `bytes` is what a folder takes on disk;
-    `threshold` is that of the settings, else the calibrated one, else None (0.75).
-    """
+    """What is in a store. Counts by name are the most frequent first; `threshold` None is 0.75."""
 
     location: str
     records: int
     trust: dict[str, int]
     outcome: dict[str, int]
     applications: dict[str, int]
-    formats: dict[str, int]
     risky: int
     injected: int
     helped: int
@@ -258,13 +247,6 @@ class StoreStats:
     look_again: int
     oldest: datetime | None
     newest: datetime | None
-    bytes: int | None
     embedder: str | None = None
     indexed: int = 0
     threshold: float | None = None
-
-
-def known_sources(store: ExperienceStore, source: str) -> list[str]:
-    """The sources and sessions of a store that are spelled most like `source`, best first."""
-    known = {name for one in store.scan() for name in (one.provenance.source, one.provenance.session) if name}
-    return get_close_matches(source, sorted(known), cutoff=0.0)

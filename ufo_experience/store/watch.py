@@ -11,9 +11,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime, timezone
 from functools import lru_cache
-from itertools import count
 from pathlib import Path
 
 from ufo_experience.errors import DataError
@@ -24,7 +22,7 @@ from ufo_experience.store.catalog import Catalog, note, noted
 from ufo_experience.store.records import MAX_FILE_BYTES, SUFFIX, decode, unsealed
 from ufo_experience.store.strict_json import parse
 
-RECORDS, REMOVED, CORRUPT, EVENTS = "records", "removed", "corrupt", "events.jsonl"
+RECORDS, EVENTS = "records", "events.jsonl"
 KEPT = 1_024  # records that stay parsed: what is asked for is asked for again
 _MAX_EVENTS = 1 << 40
 _SETTLED_NS = 50_000_000  # a folder's time that is younger may stay the same when one more file comes
@@ -36,8 +34,7 @@ _SCHEMA = (
     # `path` is NULL where the file is gone; `status` is what the events of this id come to, also without a file
     """CREATE TABLE record (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, path TEXT UNIQUE,
     stamp TEXT, content TEXT, edited INT, status TEXT, removed INT NOT NULL DEFAULT 0, change INT NOT NULL,
-    live INT NOT NULL GENERATED ALWAYS AS
-        (NOT removed AND path IS NOT NULL AND substr(path, 1, 8) = 'records/') STORED)""",
+    live INT NOT NULL GENERATED ALWAYS AS (NOT removed AND path IS NOT NULL) STORED)""",
     "CREATE INDEX record_change ON record (change)",
     "CREATE TABLE seen (path TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID",  # of folders and events
 )
@@ -46,14 +43,13 @@ ON CONFLICT (id) DO UPDATE SET path = excluded.path, stamp = excluded.stamp, con
 edited = excluded.edited, change = excluded.change"""
 _SAY = """INSERT INTO record (id, status, removed, change) VALUES (?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET status = excluded.status, removed = excluded.removed, change = excluded.change"""
-LEFT_ALONE = ("E_VERSION", "E_EDITED")  # by a repair
+LEFT_ALONE = ("E_VERSION", "E_EDITED")  # nothing is lost
 _ALL = "`ufo-experience verify` tells of all"
 _GONE = (
     "deleted since it was read: the trust, verdicts and use that it gave to records count no more, and what was purged "
     "may be learned again; bring it back from a backup"
 )
 _NO_EVENTS = '[0, ""]'  # up to where events were read, what stood before that place; then what was wrong, if anything
-_OLD_S = 3_600.0  # a temp file of this age has no writer
 _log = logging.getLogger(__name__)
 
 Read = tuple[Experience, str, bool]  # a record, the digest of its content, whether it is as it was written
@@ -66,7 +62,7 @@ class Watch:
         self._root, self._catalog = root, catalog
         self.parsed = lru_cache(KEPT)(lambda path, stamp: self.read(path)[0])  # stamp: as the catalog knows the file
         self._told: set[str] = set()  # what is no record or event, of which a warning was given
-        catalog.require("store", "5", _SCHEMA)
+        catalog.require("store", "6", _SCHEMA)
 
     def stamp(self, path: str) -> str:
         """What tells that a file has changed."""
@@ -89,23 +85,22 @@ class Watch:
             if everything or look != self._catalog.run(_seen):
                 self._catalog.write(self._take_in, look, everything)
 
-    def take(self, changed: Mapping[str, Read | None], *, are_all: bool = False) -> None:
-        """Take in files that have changed, as they were read or written; `are_all` that is new in their folders."""
+    def take(self, written: Mapping[str, Read]) -> None:
+        """Take in files that were just written: all that is new in their folders."""
 
         def act(db: sqlite3.Connection) -> None:
             change = _next_change(db)
-            for path, found in changed.items():
-                folder = path.rpartition("/")[0]
-                is_record = self._take_file(db, path, change, found)
-                if are_all or not is_record:
-                    _note_seen(db, folder, self.stamp(folder) if is_record else "")
+            for path, found in written.items():
+                self._take_file(db, path, change, found)
+            for folder in {path.rpartition("/")[0] for path in written}:
+                _note_seen(db, folder, self.stamp(folder))
 
         with files.storage_errors(self._root):
             self._catalog.write(act)
 
     def _look(self) -> dict[str, str]:
         """The stamps of the events and of the folders with records: no file is opened."""
-        names = [EVENTS, REMOVED]
+        names = [EVENTS]
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self._root / RECORDS) as entries:
             names += [f"{RECORDS}/{one.name}" for one in entries if one.is_dir(follow_symlinks=False)]
         return {name: stamp for name in names if (stamp := self.stamp(name))}
@@ -142,10 +137,7 @@ class Watch:
             one, content, whole = found or self.read(path)
             (other,) = db.execute("SELECT path FROM record WHERE id = ?", (one.id,)).fetchone() or (None,)
             if other not in (None, path) and os.path.lexists(self._root / other):
-                if path.startswith(REMOVED):
-                    return True  # it was brought back by other hands: what is among the records counts
-                if not other.startswith(REMOVED):
-                    raise DataError(f"the same id as {other}", file=str(self._root / path), field="id")
+                raise DataError(f"the same id as {other}", file=str(self._root / path), field="id")
         except DataError as error:
             _gone(db, [path], change)
             if stamp:
@@ -187,7 +179,7 @@ class Watch:
         end = data.rfind(b"\n") + 1  # what comes behind is not finished
         for _, event in self.events_in(data[:end]):
             if isinstance(event, Problem):
-                damage = damage or [event.message]
+                damage = damage or [f"{event.place}: {event.message}"]
             else:
                 (said,) = db.execute("SELECT status FROM record WHERE id = ?", (event.id,)).fetchone() or (None,)
                 status = status_of(said).after(event)
@@ -216,7 +208,7 @@ class Watch:
                     raise DataError("not as it was written", file=file, line=number, code="E_SCHEMA")
                 yield number, validate(Event, bare, file=file, line=number)
             except DataError as error:
-                yield number, Problem(file=file, line=number, code=error.code, message=str(error))
+                yield number, _problem_of(error, file)
 
 
 def status_of(data: str | None) -> Status:
@@ -253,36 +245,14 @@ def _gone(db: sqlite3.Connection, paths: Iterable[str], change: int, but: str = 
 # ---- every byte ----
 
 
-def examine(root: Path, watch: Watch, *, repair: bool = False) -> StoreReport:
-    """Read every record and every event; with `repair`, under the lock, set aside what cannot be used."""
-    report, seen = StoreReport(), dict[str, Path]()
-    for path in _entries(root / RECORDS):
-        if path.name.endswith(files.TEMP):
-            if repair and time.time() - path.lstat().st_mtime > _OLD_S:
-                path.unlink()
-            continue
-        problem = _problem(path, root / RECORDS, watch, seen)
-        if problem is None:
-            report.records += 1
-        elif repair and problem.code not in LEFT_ALONE:
-            aside = _explained(root, path.name, f"{path}\n{problem.code}: {problem.message}")
-            files.patiently(os.replace, path, aside)
-            report.repaired.append(problem)
-        else:
-            report.corrupt.append(problem)
+def examine(root: Path, watch: Watch) -> StoreReport:
+    """Read every record and every event, and say what is wrong."""
+    seen: dict[str, Path] = {}
+    found = [_problem(path, root / RECORDS, watch, seen) for path in _entries(root / RECORDS)]
+    report = StoreReport(found.count(None), [problem for problem in found if problem])
     if gone := watch.gone_events():
-        (report.repaired if repair else report.corrupt).append(gone)
-        if repair:
-            files.append(root / EVENTS, b"")
-    data = watch.event_lines()
-    bad = {number: problem for number, problem in watch.events_in(data) if isinstance(problem, Problem)}
-    (report.repaired if repair else report.corrupt).extend(bad.values())
-    if repair and bad:
-        lines = dict(enumerate(data.split(b"\n"), 1))
-        aside = _explained(root, EVENTS, "\n".join(f"line {number}: {one.message}" for number, one in bad.items()))
-        files.replace_file(aside, b"\n".join(lines[number] for number in bad))
-        kept = (line for number, line in lines.items() if number not in bad and line.strip())
-        files.replace_file(root / EVENTS, b"".join(line + b"\n" for line in kept))
+        report.corrupt.append(gone)
+    report.corrupt += [found for _, found in watch.events_in(watch.event_lines()) if isinstance(found, Problem)]
     return report
 
 
@@ -296,27 +266,23 @@ def _problem(path: Path, records: Path, watch: Watch, seen: dict[str, Path]) -> 
             raise DataError(f"the same id as {other}", file=str(path), code="E_CORRUPT")
         if not whole and watch.approved(one.id) != content:
             said = (
-                "not as it was written: edited by hand, or damaged; it counts as observed, repaired or not. "
+                "not as it was written: edited by hand, or damaged; it counts as observed. "
                 f"Look at it: ufo-experience show {one.id[:8]}, then: ufo-experience approve {one.id[:8]}"
             )
             raise DataError(said, file=str(path), code="E_EDITED")
     except DataError as error:
-        return Problem(file=str(path), code=error.code, message=str(error))
+        return _problem_of(error, str(path))
     return None
 
 
+def _problem_of(error: DataError, file: str) -> Problem:
+    field = f"[{error.field}]: " if error.field else ""
+    return Problem(file=file, line=error.line, code=error.code, message=field + error.reason)
+
+
 def _entries(folder: Path) -> Iterator[Path]:
-    """What lies in the folders of the records."""
+    """What lies in the folders of the records, and is no unfinished file of a writer."""
     with files.storage_errors(folder):
         for place in sorted(folder.iterdir()) if folder.is_dir() else ():
-            yield from sorted(place.iterdir()) if place.is_dir() and not place.is_symlink() else [place]
-
-
-def _explained(root: Path, name: str, reason: str) -> Path:
-    """A free name in `corrupt/`, the reason already beside it."""
-    files.make_folder(root / CORRUPT)
-    names = (name if number == 1 else f"{name}.{number}" for number in count(1))
-    target = next(path for path in map((root / CORRUPT).joinpath, names) if not os.path.lexists(path))
-    text = f"{reason}\nset aside {datetime.now(timezone.utc).isoformat(timespec='seconds')}\n"
-    files.replace_file(target.with_name(f"{target.name}.reason.txt"), text.encode("utf-8", "replace"))
-    return target
+            inside = sorted(place.iterdir()) if place.is_dir() and not place.is_symlink() else [place]
+            yield from (path for path in inside if path.suffix != files.TEMP)

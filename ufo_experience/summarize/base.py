@@ -167,7 +167,6 @@ def _provenance(trajectory: Trajectory, summary: Summary) -> schema.Provenance:
 
 
 def source_of(trajectory: Trajectory) -> str | None:
-    """The file a run was read from."""
     return trajectory.source_files[0] if trajectory.source_files else None
 
 

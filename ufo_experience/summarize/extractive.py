@@ -19,7 +19,6 @@ class ExtractiveSummarizer(Summarizer):
     name = "extractive"
 
     def summary(self, trajectory: Trajectory) -> Summary:
-        """What a redacted trajectory says by itself."""
         failed = trajectory.outcome.success is False
         found = trajectory.detours
         detours = {} if failed else find_detours(trajectory) if found is None else found
@@ -54,7 +53,6 @@ def _tips(steps: Sequence[Step], reason: str | None) -> list[str]:
 
 
 def _recoveries(steps: Sequence[Step]) -> Iterator[str]:
-    """For every error, what worked after it."""
     for number, step in enumerate(steps):
         after = next((later for later in steps[number + 1 :] if later.ok), None)
         if step.error is None or after is None:
@@ -65,7 +63,6 @@ def _recoveries(steps: Sequence[Step]) -> Iterator[str]:
 
 
 def _preconditions(trajectory: Trajectory, steps: Sequence[Step]) -> Iterator[str]:
-    """What was there when the run began."""
     applications = [*(step.application for step in steps if step.application), *trajectory.applications]
     if applications:
         yield f"{applications[0]} is open"
@@ -77,7 +74,6 @@ def _preconditions(trajectory: Trajectory, steps: Sequence[Step]) -> Iterator[st
 
 
 def _missing_controls(steps: Sequence[Step]) -> Iterator[str]:
-    """Controls that were looked for and not found."""
     signs = ("not found", "no elements", "not available", "not visible", "does not exist")
     for step in steps:
         if step.error and step.target_control.name and any(sign in step.error.casefold() for sign in signs):

@@ -9,7 +9,6 @@ import json
 import re
 import secrets
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +25,7 @@ from ufo_experience.summarize.detours import has_effect, is_skipped
 from ufo_experience.summarize.extractive import ExtractiveSummarizer
 
 INPUT_TOKENS = 24_000
-OUTPUT_TOKENS = (2_000, 8_000)  # the second is for an answer that was cut off
+OUTPUT_TOKENS = 8_000
 _MOST_SENTENCES = 5
 _SENTENCE_LENGTH = 300
 _MEANING_LENGTH = 60
@@ -50,8 +49,6 @@ class Sentence(Answer):
 
 
 class SlotMeaning(Answer):
-    """What a placeholder stands for."""
-
     slot: str
     meaning: str
 
@@ -119,7 +116,6 @@ def _frame(trajectory: Trajectory, steps: list[dict[str, Any]], plan: list[str],
 
 
 def _step(number: int, step: Step) -> dict[str, Any]:
-    """One step, without what is empty."""
     said = {
         "number": number,
         "observation": step.observation,
@@ -242,7 +238,7 @@ def _plain(text: str) -> str:
 
 
 class OpenAISummarizer(Summarizer):
-    """Asks `model`, at most twice per trajectory. Raises `ServiceError` (`E_NO_KEY`) where no key is set."""
+    """Asks `model`, once per trajectory. Raises `ServiceError` (`E_NO_KEY`) where no key is set."""
 
     def __init__(
         self, model: str = DEFAULT_CHAT, *, service: Service | None = None, input_tokens: int = INPUT_TOKENS
@@ -255,7 +251,6 @@ class OpenAISummarizer(Summarizer):
 
     @property
     def spending(self) -> Spending:
-        """What its service was asked for so far."""
         return self._service.ledger.spending
 
     def summary(self, trajectory: Trajectory) -> Summary:
@@ -270,17 +265,11 @@ class OpenAISummarizer(Summarizer):
         return replace(own, notes=(*own.notes, f"summary:extractive:{reason}"))
 
     def _ask(self, trajectory: Trajectory, own: Summary) -> Summary:
-        """One answer, checked against the log; a second try with more room when it was cut off."""
+        """One answer, checked against the log."""
         log, cut = render_log(trajectory, secrets.token_hex(16), self._input_tokens)
         texts = wording("summarize")
         asked = texts["user"].replace("<<log>>", log)
         messages = [{"role": "system", "content": texts["system"]}, {"role": "user", "content": asked}]
-        ask = partial(self._service.ask, messages, Reply, model=self.model, job=True)
-        try:
-            reply = ask(max_tokens=OUTPUT_TOKENS[0])
-        except ServiceError as error:
-            if error.code != "E_LENGTH":
-                raise
-            reply = ask(max_tokens=OUTPUT_TOKENS[1])
+        reply = self._service.ask(messages, Reply, model=self.model, job=True, max_tokens=OUTPUT_TOKENS)
         summary = _checked(reply, trajectory, own)
         return replace(summary, notes=(*summary.notes, f"summary:cut:{cut}")) if cut else summary

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.schema import Trajectory
+from ufo_experience.schema import Trajectory, expect
 from ufo_experience.store.exchange import is_export
 from ufo_experience.traces import browser, chat, datasets, plain, playwright, recordings, ufo
 from ufo_experience.traces.draft import Draft
@@ -98,7 +98,7 @@ def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport |
     def is_log(found: Found) -> bool:
         return _reader_for(found, "auto") is not None
 
-    return _guarded(walk(Path(path), report or ReadReport(), is_log), Path(path), report)
+    return _guarded(walk(Path(expect((str, Path), path, "path")), report or ReadReport(), is_log), Path(path), report)
 
 
 def read_source(found: Found, *, format: str = "auto", report: ReadReport | None) -> Iterator[Trajectory]:

@@ -129,7 +129,7 @@ class Draft:
             "request": request or schema.UNKNOWN_TASK,
             "subtask": subtask,
             "applications": tuple(self.applications),
-            "steps": with_seen(self.steps, self.views, subtask or request),
+            "steps": with_seen(self.steps, self.views, subtask or request, self.screens),
             "plan": self._lines(plan),
             "outcome": validate(Outcome, outcome, file=str(self.path)),
             "format": self.format,

@@ -37,8 +37,6 @@ _FOLDERS: dict[str, tuple[set[str], set[str]]] = {
 _LOGS = frozenset(".json .jsonl .ndjson .log .yaml .yml .side .trace .gz .zip .mht .mhtml .robin .pad".split())
 MAX_LEVELS = 40
 HEAD_BYTES = 512  # among which a picture or a program has a NUL
-FINISHED = ".finished"  # what the recorder puts behind the log of a run that ended
-LEARNED = "a finished run: it was learned when it ended"
 
 HINTS = dict(re.findall(r"^(\.\w+) (.+)$", Path(__file__).with_name("not_read.txt").read_text("utf-8"), re.MULTILINE))
 MAX_ARCHIVE = 1 << 30  # bytes on disk
@@ -110,7 +108,7 @@ def walk(root: Path, report: ReadReport, is_log: Callable[[Found], bool]) -> Ite
     for found in _walk_folder(root, report, is_log, MAX_LEVELS):
         empty = False
         yield found
-    if empty and not any(why == LEARNED for _, why in report.skipped):
+    if empty:
         raise DataError(f"no trace in this folder{without_log(report.no_log)}", file=str(root), code="E_EMPTY")
 
 
@@ -133,7 +131,6 @@ def _walk_folder(folder: Path, report: ReadReport, is_log: Callable[[Found], boo
     if "store.json" in files and any(entry.name == "records" for entry in listed):
         skipped.append((str(folder), "an experience store: to take it in, export it and import the file"))
         return
-    skipped += [(entry.path, LEARNED) for entry in listed if entry.name in files and entry.name.endswith(FINISHED)]
     claimed: set[str] = set()
     for name, (markers, beside) in _FOLDERS.items():
         if files & markers:
@@ -146,7 +143,7 @@ def _walk_folder(folder: Path, report: ReadReport, is_log: Callable[[Found], boo
             yield from _walk_folder(Path(entry.path), report, is_log, levels - 1)
         elif entry.name not in files:
             skipped.append((entry.path, "not a regular file; links are not followed"))
-        elif entry.name not in claimed and not entry.name.endswith(FINISHED):
+        elif entry.name not in claimed:
             yield from _file(Found(Path(entry.path)), report, is_log)
 
 

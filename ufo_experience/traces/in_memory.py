@@ -23,7 +23,7 @@ from ufo_experience.ids import content_hash, new_id
 from ufo_experience.schema import Judge, Outcome, Step, Trajectory, expect, expect_if_given, validate
 from ufo_experience.store.strict_json import parse
 from ufo_experience.traces.draft import Draft
-from ufo_experience.traces.rows import STEP_KEYS, add_row, is_step, kind_key, stated_ending
+from ufo_experience.traces.rows import STEP_KEYS, add_row, is_step, kind_key, lack_of, number_for_name, stated_ending
 from ufo_experience.traces.values import NAMES, Row, as_list
 
 FORMAT = "api"
@@ -109,6 +109,8 @@ def run_of(
         row = given.model_dump(mode="json", exclude_defaults=True) if isinstance(given, Step) else given
         if not isinstance(row, Mapping) or not is_step(Row(row)):
             raise _wrong(f"names no action; a step looks like {A_STEP}", f"steps.{place}")
+        if field := number_for_name(row):
+            raise _wrong(f"is the label of a control, a text, not {row[field]}", f"steps.{place}.{field}")
         add_row(draft, Row(row), application=application)
         unknown |= dict.fromkeys(str(key) for key in row if key not in STEP_KEYS and key != kind_key(Row(row)))
     if not draft.steps:
@@ -126,6 +128,8 @@ def runs_in(value: Any) -> Iterator[Run]:
         record = Row(one) if isinstance(one, Mapping) else Row()
         if not record.has(*NAMES["task"]) or not record.has(*NAMES["steps"]):
             keys = ", ".join(map(str, record)) if isinstance(one, Mapping) else type(one).__name__
+            if lack := lack_of(record):
+                raise _wrong(lack)
             raise _wrong(f"no run with a task and steps, but: {keys[:200]}; a run looks like {A_RUN}")
         task, steps = record.first(*NAMES["task"]), record.first(*NAMES["steps"])
         if not isinstance(task, str):

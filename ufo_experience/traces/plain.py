@@ -67,6 +67,9 @@ class GenericReader(rows.RowsReader):
         for place, (line, one) in enumerate(row["steps"], start=1):
             if rows.is_item(one):
                 rows.add_row(draft, one, line=line, application=head.first(*rows.APPLICATION))
+                if field := rows.number_for_name(one):
+                    told = f"step {place}: {field} is the label of a control, not {one[field]}: not kept"
+                    problems.append(problem(draft.path, "E_STEP", told, line))
             else:
                 problems.append(problem(draft.path, "E_STEP", f"step {place} names no action", line))
         ending = rows.stated_ending(head)

@@ -117,6 +117,12 @@ def is_step(one: Any) -> bool:
     return row.has(*ACTION) or (row.has("name") and tools.is_tool_call(row))
 
 
+def number_for_name(one: Any) -> str:
+    """The field in which a step has a number where the label of a control belongs; "" where there is none."""
+    field = as_dict(one).key(*TARGETS) or ""
+    return field if field and is_number(one[field]) else ""
+
+
 def kind_key(row: Row) -> str:
     """Where a step says of what kind its control is; "" where it does not."""
     loose = (key for key in NAMES["loose_kind"] if row.has(*ACTION) and is_known_role(row.name(key)))
@@ -150,7 +156,7 @@ def steps_of_row(
     record = as_dict(row) or Row(action=row)
     calls = calls_of_row(record) if calls is None else calls
     thought = record.first(*NAMES["observation"]) if thought is None else thought
-    stated = record.first(*TARGETS)
+    stated = None if number_for_name(record) else record.first(*TARGETS)
     beside = as_dict(stated)
     within = beside.get("within") or record.get("within")
     listed = listed_controls(record.get("controls"), named_control)

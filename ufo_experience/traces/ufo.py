@@ -105,7 +105,7 @@ def _tell(
         score=judged.score if judged and success is not None else None,
         **_spent(entries), plan=next(filter(None, plans), ()), agent=agent, env=_SYSTEMS.get(agent, "windows"),
         started_at=draft.name if in_folder else None,
-        sources=[session.path.with_name(EVALUATION)] if evaluation and not session.entries[-1].verdict else [],
+        sources=[session.path.with_name(EVALUATION)] if evaluation else [],
         complete=goes_on or session.complete, problems=session.problems,
     )  # fmt: skip
 
@@ -140,7 +140,7 @@ def _steps_of(entry: LogEntry, session: UfoSession) -> Iterator[dict[str, Any]]:
         within, place = around(view.listed, label, control) or ("", None)
         yield step | {
             "control_type": action["control_type"] or view.type_of(label, control),
-            "observation": entry.observation or (view.in_words() if acting else ""),
+            "observation": entry.observation,
             "result": action["result"] or ("skipped" if error.startswith(ufo_log.SKIPPED) else None),
             "agent": _agent([entry]),
             "application": entry.application,
@@ -169,10 +169,22 @@ class UfoYamlReader(RowsReader):
     agent, env = "AppAgent", "windows"
     suffixes, sign = (".yaml", ".yml"), _MARKS
 
+    def is_row(self, row: Row) -> bool:
+        return bool(row.row("example")) and bool(row.name("request", "Sub-task"))
+
+    def run_of(self, entry: Any) -> Trajectory:
+        """The run of an entry that a program hands in. Raises `DataError`."""
+        row = as_dict(entry)
+        if not self.is_row(row):
+            raise DataError("not an example with a request", code="E_SCHEMA")
+        draft = Draft(Path(self.name), format=self.name, starts_with=row)
+        ending = self.fill(draft, row)
+        return draft.finish(**ending, agent=self.agent, env=self.env)
+
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         for key, value in load_yaml(path, typed="Args").items():
             entry = as_dict(value)
-            if key.startswith("example") and entry.row("example") and entry.name("request", "Sub-task"):
+            if key.startswith("example") and self.is_row(entry):
                 yield entry
             else:
                 report.problems.append(problem(path, "E_ENTRY", f"{key[:60]!r} is not an example with a request"))

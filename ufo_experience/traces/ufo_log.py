@@ -4,7 +4,6 @@
 only place where v3 keeps the controls in view and the plan; v1.2.1 prints some entries of it over many lines. The
 release is told line by line, as a re-used task name appends to the same file:
 
-    execution_id and an object step            GUI-360 (a data set made with UFO)
     agent_type                                 v3
     only step, status, response, error         error line (v0.0.1 to v1.1.0)
     Agent and FunctionCall or a list Action    v2 (also v1.2.1)
@@ -29,7 +28,6 @@ from ufo_experience.traces.values import Row, as_dict, as_dicts, as_name, as_tex
 
 RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
 MAX_REQUEST_LOG = 1 << 33  # images are dropped while reading; what is left of a longer one fits no session we keep
-MAX_IN_WORDS = 12
 _GOING_ON = ("CONTINUE", "ASSIGN", "SWITCH", "SCREENSHOT", "APP_SELECTION")
 _VERDICTS = {"yes": True, "no": False}
 SKIPPED = "skipped: "
@@ -60,22 +58,20 @@ class LogEntry:
     role: str
     status: str | None = None
     agent: str = _said(Row.name, "Agent", "agent_name", "agent_type", default="")
-    step: int | None = _said(Row.whole, "Step", "session_step", "step_id", "step")
+    step: int | None = _said(Row.whole, "Step", "session_step", "step")
     round: int = _said(Row.whole, "Round", "round_num", default=0)
-    counter: int | None = _said(Row.whole, "Step", "round_step", "session_step", "step_id")
+    counter: int | None = _said(Row.whole, "Step", "round_step", "session_step")
     request: str = _said(Row.text, "Request", "request", default="")
     subtask: str | None = _said(Row.name, "Subtask", "subtask")
     subtask_index: int | None = _said(Row.whole, "SubtaskIndex")
-    application: str | None = _said(Row.name, "Application", "app_root", "application", "app_domain")
+    application: str | None = _said(Row.name, "Application", "app_root", "application")
     observation: str = _said(Row.name, *_OBSERVATION, default="")
     plan: tuple[str, ...] = _said(Row.lines, "Plan", "plan", default=())
     error: str | None = _said(Row.name, "last_error")
     cost: float | None = _said(Row.amount, "Cost", "llm_cost", "cost")
     tokens: int | None = _said(Row.whole, "tokens")
     seconds: float | None = _said(Row.amount, "total_time_cost", "total_time")
-    run: str = _said(Row.text, "execution_id", default="")
     actions: list[Action] = field(default_factory=list)
-    verdict: Row | None = None
 
     @property
     def failed(self) -> bool:
@@ -95,18 +91,12 @@ def read_entry(line: int, record: Row) -> LogEntry:
         step = record.whole("step")
         return LogEntry(line, release, "error", _status(record), step=step, error=as_text(record["error"]))
     entry = LogEntry(line, release, "app", _status(record))
-    flat = Row({**as_dict(record["step"]), **record}) if release == "gui360" else record
     for one in fields(LogEntry):
-        value = one.metadata["read"](flat, *one.metadata["keys"]) if one.metadata else None
+        value = one.metadata["read"](record, *one.metadata["keys"]) if one.metadata else None
         if value not in (None, "", ()):
             setattr(entry, one.name, value)
     if release == "v3":
         _add_v3(entry, record)
-    elif release == "gui360":  # `run` groups the rows of one execution; FINISH ends a sub-task only
-        status = _status(told := record.row("step")) or None
-        entry.agent, entry.verdict = "AppAgent", record.row("evaluation") or None
-        entry.status = {"FINISH": "CONTINUE", "OVERALL_FINISH": "FINISH"}.get(status or "", status)
-        entry.actions = _actions([told.row("action")])
     else:
         _add_pascal(entry, record)
     return entry
@@ -115,8 +105,6 @@ def read_entry(line: int, record: Row) -> LogEntry:
 def release_of(record: Any) -> str | None:
     if not isinstance(record, dict):
         return None
-    if "execution_id" in record and isinstance(record.get("step"), dict):
-        return "gui360"
     if "agent_type" in record:
         return "v3"
     if "error" in record and set(record) <= _ERROR_KEYS:
@@ -182,7 +170,7 @@ def _action(item: Row, control: Row) -> Action:
     given = short_object(item.first("arguments", "Args", "args"))
     # v3 mixes the locator into the arguments; without an id, a name is a real argument.
     located = Row(given) if "arguments" in item else Row()
-    name = item.name("ControlText", "control_text", "control_test") or target.name("name", "control_name")
+    name = item.name("ControlText", "control_text") or target.name("name", "control_name")
     return {
         "action_type": item.name("function", "Function"),
         "parameters": {key: value for key, value in given.items() if "id" not in located or key not in ("id", "name")},
@@ -262,13 +250,6 @@ class StepView:
         """The type of a control the log line names only by its label; empty when the names differ."""
         return next((one.kind for one in reversed(self.listed) if one.label == label and one.name == name), "")
 
-    def in_words(self) -> str:
-        """The first controls in view as one line, for logs that keep no observation."""
-        by_label = {one.label: one for one in self.listed}.values()
-        shown = [f"{one.name} ({one.kind})" if one.kind else one.name for one in by_label if one.name]
-        more = f" and {len(shown) - MAX_IN_WORDS} more" if len(shown) > MAX_IN_WORDS else ""
-        return f"Controls in view: {', '.join(shown[:MAX_IN_WORDS])}{more}" if shown else ""
-
 
 @dataclass
 class UfoSession:
@@ -327,9 +308,6 @@ def read_log(path: Path, problems: list[Problem]) -> list[UfoSession]:
             problems.append(problem(beside, "E_LINK", "is a link; links are not followed"))
         elif folder and beside.is_file():
             add(sessions, beside, problems)
-    for session in sessions:
-        if verdict := session.entries[-1].verdict:  # GUI-360 rows carry the judgement of their run themselves
-            session.evaluation = evaluation_of(verdict)
     for one in problems if sessions else ():
         line = one.line if one.file == str(file) else None
         begun = sum(session.entries[0].line <= line for session in sessions[1:]) if line is not None else -1
@@ -357,8 +335,6 @@ def _sessions_in(path: Path, problems: list[Problem]) -> list[UfoSession]:
 
 def _starts_anew(entries: list[LogEntry], entry: LogEntry) -> bool:
     """Tell whether an entry begins another session: a re-used task name, seen by a step counter that goes back."""
-    if entry.run != entries[-1].run:
-        return True
     numbered = [known for known in entries[-8:] if known.counter is not None and known.role != "error"]
     if entry.counter is None or entry.role == "error" or not numbered:
         return False

@@ -6,11 +6,12 @@ from functools import lru_cache
 from ufo_experience.actions import plain
 from ufo_experience.controls import role_of
 from ufo_experience.redact.text import PLACEHOLDER
-from ufo_experience.request import on_forgetting
+from ufo_experience.request import holds, on_forgetting
 from ufo_experience.schema import Control
 
 MOST_WORDS = 8
 MOST_CHARS = 60
+_LEAST_WORDS = 3  # at the beginning of a label that say what it does
 _FIXED = frozenset(  # kinds of controls that belong to the application, not to somebody's data
     "button splitbutton menubutton tab tabitem menu menuitem menubar checkbox radio radiobutton edit textbox textfield "
     "field searchbox combobox spinner slider switch toggle togglebutton toolbar group label legend heading title "
@@ -73,6 +74,22 @@ def is_label(text: str, role: str = "") -> bool:
     said = text.replace(",", "") if role in _FILLED_IN else text
     instructs = _PERSON.search(text) or _SAYS_MORE.search(text) or (len(words) > 4 and _SENTENCE.search(said))
     return not instructs and strange_in(text) is None
+
+
+def told_of(text: str, role: str = "", task: str = "") -> str:
+    """A text of a control as far as it may be told: whole, or its first words with "…"; "" where they say too little.
+    A strange word that the `task` says is an ordinary one.
+
+    >>> told_of("Assign this ticket to ada@site.test"), told_of("ada@site.test")
+    ('Assign this ticket to…', '')
+    """
+    words = text.split()
+    plain = ["it" if ("_" in word or strange_in(word)) and holds(task, word) else word for word in words]
+    if is_label(" ".join(plain), role):
+        return text
+    sizes = range(min(len(words) - 1, MOST_WORDS), _LEAST_WORDS - 1, -1)
+    told = (size for size in sizes if not _PERSON.search(text) and is_label(" ".join(plain[:size]), role))
+    return next((f"{' '.join(words[:size])}…" for size in told), "")
 
 
 def is_fixed(control: Control) -> bool:

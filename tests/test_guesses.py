@@ -1,0 +1,164 @@
+"""What somebody who knows the field tries first, and how each door answers."""
+
+import asyncio
+import logging
+import re
+
+import pytest
+
+import ufo_experience
+from tests.cli_runner import Cli
+from ufo_experience import DataError, ExperienceMemory, Recorder, UsageError, read_traces, redact, strip_block
+
+TASK = "Turn on Bluetooth in the settings"
+STEPS = [{"action": "click", "control": "Bluetooth", "control_type": "Button"}]
+
+
+@pytest.fixture
+def memory(tmp_path):
+    with ExperienceMemory(tmp_path / "db", embedder="hashing") as memory:
+        yield memory
+
+
+@pytest.fixture
+def cli(tmp_path):
+    return Cli(tmp_path)
+
+
+def test_what_is_asked_of_a_closed_memory_says_that_it_is_closed(memory):
+    """It does not open again by itself."""
+    memory.remember(TASK, STEPS, True)
+    memory.close()
+    memory.close()
+    for call in (lambda: memory.retrieve(TASK), memory.list, memory.stats, lambda: memory.remember(TASK, STEPS)):
+        with pytest.raises(UsageError, match="closed"):
+            call()
+    assert "closed" in repr(memory)
+
+
+def test_a_report_of_changes_is_printed_as_what_would_go(memory):
+    made = memory.remember(TASK, STEPS, True)
+    told = repr(memory.purge(where={"all": True}, dry_run=True))
+    assert "dry run: 1 record" in told
+    assert f"{made.id[:8]} {TASK}" in told
+    assert len(told) < 200
+
+
+def test_advice_is_drawn_from_the_nearest_task_where_this_very_one_was_never_done(memory):
+    memory.remember(TASK, STEPS, True)
+    assert [one.signature for one in memory.recommend({"task": "Turn on Bluetooth"})] == ["click(Bluetooth) |  | "]
+    assert memory.recommend({"task": "Water the plants"}) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("Memory", "ufo_experience.session"),
+        ("RefusedError", "ufo_experience.errors"),
+        ("open", "ExperienceMemory.open"),
+    ],
+)
+def test_a_name_that_stands_elsewhere_is_answered_with_its_place(name, place):
+    with pytest.raises(AttributeError, match=re.escape(place)):
+        getattr(ufo_experience, name)
+
+
+@pytest.mark.parametrize(("name", "place"), [("task", "state.task"), ("success", "outcome.success")])
+def test_a_field_of_a_part_is_answered_with_its_place(memory, name, place):
+    made = memory.remember(TASK, STEPS, True)
+    with pytest.raises(AttributeError, match=f"did you mean {place}"):
+        getattr(made, name)
+    with pytest.raises(AttributeError, match=r"it has .*hits"):
+        memory.retrieve(TASK).experiences  # noqa: B018
+
+
+def test_membership_is_asked_by_record_id_or_its_beginning(memory):
+    made = memory.remember(TASK, STEPS, True)
+    assert made in memory
+    assert made.id[:8] in memory
+    assert "0" * 32 not in memory
+
+
+def test_ids_that_name_no_record_are_not_passed_over(memory):
+    made = memory.remember(TASK, STEPS, True)
+    assert memory.retrieve(TASK, only=[made.id[:8]])
+    with pytest.raises(DataError, match="no record"):
+        memory.retrieve(TASK, only=["ffffffff"])
+
+
+@pytest.mark.parametrize("call", [strip_block, redact, lambda one: list(read_traces(one))])
+def test_a_stage_by_itself_names_the_argument_that_is_wrong(call):
+    with pytest.raises(UsageError, match=r"text|trajectory|path"):
+        call(None)
+
+
+def test_a_number_is_no_label_of_a_control(memory, tmp_path):
+    """From a program it is refused with its field; a log is read on, and says so."""
+    with pytest.raises(DataError, match=re.escape("steps.1.control")):
+        memory.remember(TASK, [*STEPS, {"action": "click", "control": 5}])
+    log = tmp_path / "run.json"
+    log.write_text('{"task": "A", "steps": [{"action": "click", "control": 5}, {"action": "click", "control": "B"}]}')
+    report = memory.ingest(log)
+    assert ["step 1: control is the label" in one.message for one in report.problems] == [True]
+
+
+def test_a_run_without_steps_is_said_to_have_none(memory):
+    assert memory.ingest({"task": "A", "steps": []}).failed[0][1] == "there are no steps"
+
+
+def test_after_the_end_of_a_run_its_log_keeps_nothing_that_a_purge_must_reach(memory, tmp_path, caplog):
+    recorder = Recorder(memory, logs=tmp_path / "logs")
+    recorder.start("Write to Jane Miller")
+    recorder.step("click", "Jane Miller", control_type="ListItem")
+    assert b"Jane" in recorder.log.read_bytes()
+    with caplog.at_level(logging.ERROR):
+        recorder.finish(success=True, judge="program")
+    memory.purge(where={"search": "Jane"})
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and b"Jane" in path.read_bytes()] == []
+
+
+def test_approval_of_a_run_nobody_judged_names_the_command_that_judges_it(cli, tmp_path):
+    cli("remember", TASK, "--steps", str(STEPS).replace("'", '"'), "--db", "one")
+    done = cli("approve", "--all", "--db", "one")
+    assert "1 nobody has judged" in done.stderr
+    assert re.search(r"ufo-experience judge [0-9a-f]{8} --success --db one", done.stderr)
+
+
+def test_verify_names_a_damaged_file_once(cli, tmp_path):
+    cli("remember", TASK, "--steps", str(STEPS).replace("'", '"'), "--db", "one")
+    (path,) = tmp_path.glob("one/records/*/*.json")
+    path.write_text('{"torn')
+    done = cli("verify", "--db", "one", code=65)
+    assert done.stderr.count(path.name) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        (("serve",), "Did you mean review or mcp"),
+        (("ls",), "Did you mean list"),
+        (("ingest", ".", "--failures"), "did you mean --include-failures"),
+        (("judge", "1234", "--outcome", "success"), "did you mean --success"),
+        (("run", "Save it", "--url", "https://example.com"), "did you mean --browser"),
+        (("remove", "--undo"), "which records"),
+        (("list", "Bluetooth"), "--search finds words"),
+    ],
+)
+def test_a_command_or_option_by_another_name_is_answered_with_ours(cli, line, meant):
+    cli("remember", TASK, "--steps", str(STEPS).replace("'", '"'), "--db", "one")
+    done = cli(*line, "--db", "one", code=65 if line[0] == "list" else 2)
+    assert meant in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_an_option_is_not_taken_for_a_much_longer_one(cli):
+    assert "did you mean" not in cli("judge", "1234", "--all", code=2).stderr
+
+
+@pytest.mark.server
+def test_null_in_a_call_of_a_tool_is_an_argument_that_was_not_given(memory):
+    """Models send it for what they leave out."""
+    from ufo_experience.integrations.mcp_server import build_server
+
+    memory.remember(TASK, STEPS, True)
+    call = build_server(memory).call_tool("find_experience", {"task": TASK, "application": None})
+    assert asyncio.run(call).structured_content["hits"]
