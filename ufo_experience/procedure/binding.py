@@ -79,7 +79,8 @@ class Binding:
         bound = replace(step, parameters=parameters)
         if step.seen:
             number = int(step.seen.key or 0)
-            bound = replace(bound, seen=replace(step.seen, key=self._values.numbered(abs(number)), before=number < 0))
+            key = self._values.new_of.get(self._values.nth(abs(number)), "")
+            bound = replace(bound, seen=replace(step.seen, key=key, before=number < 0))
         if step.kind == "open" and not self._is_told(bound.parameters):
             return replace(bound.lacks("the address"), parameters={}, value_from="open")
         if step.kind in ("type", "select") and not step.parameters.keys().isdisjoint(TEXT_KEYS):

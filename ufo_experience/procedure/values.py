@@ -83,10 +83,6 @@ class Values:
             return text, [slot_type(text)]
         return self.fill(text, keep=frozenset(self.served))
 
-    def numbered(self, number: int) -> str:
-        """What stands for the value of this number (from 1) in the old request; "" where nothing does."""
-        return self.new_of.get(self.nth(number), "")
-
     def nth(self, number: int) -> str:
         return "".join(self._parsed[number - 1 : number]) if number else ""
 
