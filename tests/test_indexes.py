@@ -36,6 +36,7 @@ class Service(Counting):
     """A service, which may be away."""
 
     name = "service"
+    asks_service = True
     away = False
 
     def embed(self, texts, kind="document"):
@@ -43,14 +44,6 @@ class Service(Counting):
         if self.away:
             raise ServiceError("away")
         return super().embed(texts, kind)
-
-    def pieces(self, texts, kind="document"):
-        """All in one request."""
-        yield slice(0, len(texts)), self.embed(texts, kind)
-
-    def batches(self, texts):
-        """All in one request."""
-        return [slice(0, len(texts))]
 
 
 @pytest.fixture

@@ -152,11 +152,14 @@ class ListedControl:
     dialog: bool | None = None
     checked: bool | None = None
     selected: bool | None = None
+    expanded: bool | None = None
     value: str | None = None
 
 
+Screens = Sequence[Sequence[ListedControl]]
+
+
 def in_view(listed: Sequence[ListedControl]) -> VisibleControls:
-    """Name and type of each control in view."""
     return frozenset((one.name, one.kind) for one in listed if one.name)
 
 
@@ -181,9 +184,7 @@ def around(view: Sequence[ListedControl], label: str, name: str) -> tuple[str, A
     )
 
 
-def visibility(
-    steps: Sequence[Step], views: Sequence[VisibleControls], screens: Sequence[Sequence[ListedControl]] = ()
-) -> Visibility:
+def visibility(steps: Sequence[Step], views: Sequence[VisibleControls], screens: Screens = ()) -> Visibility:
     """Which steps' controls were visible before which steps, after which a menu was open, and which screens were alike.
 
     `views[k]` is what was visible before `steps[k]`, `screens[k]` with states and values. Controls of two applications
@@ -205,7 +206,7 @@ def visibility(
     return Visibility(visible_before=visible, menu_opened_after=opened, **_screens(steps, told))
 
 
-def _screens(steps: Sequence[Step], screens: Sequence[Sequence[ListedControl]]) -> dict[str, Any]:
+def _screens(steps: Sequence[Step], screens: Screens) -> dict[str, Any]:
     """Which screens were alike, what the control of each step held, and before which steps it stood or showed what."""
     numbers: dict[tuple[Any, ...], int] = {}
     page: dict[int, int] = {}
@@ -213,6 +214,7 @@ def _screens(steps: Sequence[Step], screens: Sequence[Sequence[ListedControl]]) 
     held: dict[int, str] = {}
     standing: dict[int, tuple[int, ...]] = {}
     showing: dict[int, tuple[int, ...]] = {}
+    opening: list[int] = []
     tells = any(one.value for listed in screens for one in listed)  # what is in the fields; the others are empty
     shown = [
         (step.step_number, listed, Counter(map(_place, listed))) for step, listed in zip(steps, screens, strict=False)
@@ -225,13 +227,15 @@ def _screens(steps: Sequence[Step], screens: Sequence[Sequence[ListedControl]]) 
         own = [one for one in listed if _is_own(one, step)]
         if len(own) == 1:
             standing[number] = tuple(at for at, _, places in shown if places[_place(own[0])] == 1)
+            opening += [number] if own[0].expanded is not None else []
             if tells:
                 held[number] = own[0].value or ""
-        if tells and (is_typing(step.action_type) or does(step.action_type, "select")):
-            said = leaf[1].strip() if (leaf := typed_leaf(step)) else ""
-            told = (at for at, on, _ in shown if any(_is_own(one, step) and (one.value or "") == said for one in on))
+        clicks, said = does(step.action_type, "click"), leaf[1].strip() if (leaf := typed_leaf(step)) else ""
+        if clicks or (tells and (is_typing(step.action_type) or does(step.action_type, "select"))):
+            own_at = ((at, one) for at, on, _ in shown for one in on if _is_own(one, step))
+            told = (at for at, one in own_at if (one.selected or one.checked if clicks else (one.value or "") == said))
             showing[number] = tuple(told)
-    alike: dict[str, Any] = {"page_before": page, "screen_before": screen}
+    alike: dict[str, Any] = {"page_before": page, "screen_before": screen, "opening": tuple(opening)}
     return alike | {"held_before": held, "standing_before": standing, "showing_before": showing}
 
 
@@ -252,10 +256,7 @@ def _holds(view: VisibleControls, name: str, step: Step) -> bool:
 
 
 def with_seen(
-    steps: Sequence[Step],
-    views: Sequence[VisibleControls],
-    request: str,
-    screens: Sequence[Sequence[ListedControl]] = (),
+    steps: Sequence[Step], views: Sequence[VisibleControls], request: str, screens: Screens = ()
 ) -> tuple[Step, ...]:
     """The steps, those that type what was in view before and the request does not name with `seen`, others with the
     value of the request that is called so before them."""

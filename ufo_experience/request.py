@@ -118,7 +118,6 @@ _PRODUCTS = frozenset(_DATA["products"].split())
 _NUMBER_WORDS: dict[str, str] = _DATA["number_words"]
 _WORD = re.compile(r"<\w{1,64}>|[^\W_]{1,64}(?:['’][A-Za-z]{1,8})?")
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"  # Thai to Chinese
-_COUNTED_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _PIECES = re.compile(f"[{UNSPACED}]+|[^{UNSPACED}]+")
 _POLITE = re.compile(rf"(?:(?:{_DATA['polite']}|[,.!?;:-])(?:\s+|(?=[,.!?:])))+", re.IGNORECASE)
 _ENDINGS = [  # suffix, what stays in its place, how many letters must come before
@@ -423,17 +422,6 @@ def words(text: str) -> list[str]:
     (['sort', 'the', 'e', 'mail'], ['打开', '开设', '设置'])
     """
     return [stem(part) for match in _WORD.finditer(text) for part in _parts(match.group().lower().replace("’", "'"))]
-
-
-def count_words(text: str) -> int:
-    """How many words a text has as records count them: between blanks, and each sign of a script without them."""
-    return len(_COUNTED_WORD.findall(text))
-
-
-def words_between(text: str, first: int, last: int) -> str:
-    """What stands in a text from one of these words (1 is the first) to another."""
-    spans = [match.span() for match in _COUNTED_WORD.finditer(text)][first - 1 : last]
-    return text[spans[0][0] : spans[-1][1]] if spans else ""
 
 
 def _tokens(text: str, values: Sequence[Value]) -> Iterator[tuple[str, str, int]]:

@@ -102,7 +102,7 @@ def measure(
         vectors = {row.id: vector for row, vector in zip(rows, matrix, strict=True)}
     index = MemoryIndex(rows, vectors)
     kept = _Records({record.id: record for record in records.values()})
-    retriever = Retriever(cast(Any, index), kept, embedder=embedder, judge=judge)
+    retriever = Retriever(cast(Any, index), kept.get, embedder=embedder, judge=judge)
     plain = PlainBM25([entry.text for entry in tasks.corpus])
     found = Figures()
     for entry in tasks.queries:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from inspect import getattr_static
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from ufo_experience.costs import Spending as Spending
 from ufo_experience.errors import ServiceError, UsageError
@@ -42,13 +42,9 @@ class Embedder(Protocol):
         ...
 
 
-@runtime_checkable
-class EmbedsPieces(Protocol):
-    """An embedder that asks a service: in pieces of one request, at a price."""
-
-    def pieces(self, texts: Sequence[str], kind: Kind = "document") -> Iterator[tuple[slice, Vectors]]:
-        """Embed `texts`, giving each piece as soon as it is there; at the first fault `ServiceError`."""
-        ...
+def asks_service(embedder: Embedder) -> bool:
+    """True for one that asks a service, at a price and in its time: nothing that is stored waits for it."""
+    return bool(getattr(embedder, "asks_service", False))
 
 
 class PlainEmbedder:

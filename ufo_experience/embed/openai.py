@@ -1,7 +1,7 @@
 """Embeddings of a hosted model: OpenAI, Azure, or a compatible service."""
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,17 +12,17 @@ from ufo_experience.request import estimate_tokens
 from ufo_experience.schema import MAX_TEXT
 from ufo_experience.service import BATCH, QUERY, Access, Service
 
-MAX_INPUTS = 512  # of one request: the service allows 2,048, and what is there is kept as it comes
+MAX_INPUTS = 2_048
 MAX_REQUEST_TOKENS = 250_000  # the service allows 300,000; the rest is room for a wrong estimate
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 _BLANK = "(empty)"  # stands in for a blank text, which the service refuses
 _SMALLEST_CUT = 64  # characters; a shorter text that is still too long is no text
 
-Piece = tuple[slice, Vectors]
-
 
 class OpenAIEmbedder:
     """A hosted model; `dimensions` asks for shorter vectors. Thread-safe."""
+
+    asks_service = True
 
     def __init__(
         self,
@@ -42,46 +42,23 @@ class OpenAIEmbedder:
     def spending(self) -> Spending:
         return self.service.ledger.spending
 
-    def batches(self, texts: Sequence[str]) -> list[slice]:
-        """`texts` in pieces of one request each."""
-        slices: list[slice] = []
-        start = tokens = 0
-        for position, text in enumerate(texts):
-            size = estimate_tokens(text)
-            if position > start and (position - start == MAX_INPUTS or tokens + size > MAX_REQUEST_TOKENS):
-                slices.append(slice(start, position))
-                start, tokens = position, 0
-            tokens += size
-        return [*slices, slice(start, len(texts))] if len(texts) > start else slices
-
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> Vectors:
         """See `Embedder`; a blank text is embedded as `(empty)`. Raises what the service raises."""
-        found = [vectors for _, vectors in self.pieces(texts, kind)]
-        return np.concatenate(found) if found else np.empty((0, self.dim or 0), np.float32)
-
-    def pieces(self, texts: Sequence[str], kind: Kind = "document") -> Iterator[Piece]:
-        """One request after the other; where one times out, all that follow are as small as the one that did not."""
         inputs = [text[:MAX_TEXT] if text.strip() else _BLANK for text in texts]
-        for piece in self.batches(inputs):
-            yield from self._embed(inputs, piece, kind)
+        return self._embed(inputs, kind) if inputs else np.empty((0, self.dim or 0), np.float32)
 
-    def _embed(self, inputs: Sequence[str], piece: slice, kind: Kind) -> Iterator[Piece]:
-        """Embed one piece. What is too long for the service, or takes it too long, is halved."""
-        texts = inputs[piece]
-        if len(texts) <= self._most:
+    def _embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """In one request, or halved where that is too much for the service, or takes it too long."""
+        if len(texts) <= self._most and sum(map(estimate_tokens, texts)) <= MAX_REQUEST_TOKENS:
             try:
-                yield piece, self._request(texts, kind)
-                return
+                return self._request(texts, kind)
             except ServiceError as error:
                 if not self._halves(error, texts, kind):
                     raise
         if len(texts) == 1:
-            for _, vectors in self._embed([texts[0][: len(texts[0]) // 2]], slice(0, 1), kind):
-                yield piece, vectors
-            return
-        middle = piece.start + len(texts) // 2
-        for half in (slice(piece.start, middle), slice(middle, piece.stop)):
-            yield from self._embed(inputs, half, kind)
+            return self._embed([texts[0][: len(texts[0]) // 2]], kind)
+        middle = len(texts) // 2
+        return np.concatenate([self._embed(texts[:middle], kind), self._embed(texts[middle:], kind)])
 
     def _halves(self, error: ServiceError, texts: Sequence[str], kind: Kind) -> bool:
         """True when half of these texts may go through; after a time-out all others are sent as small, too."""

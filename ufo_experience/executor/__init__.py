@@ -142,7 +142,6 @@ class Executor:
         self._error: Exception | None = None
 
     def run(self) -> Execution:
-        """Carry it out in this thread; `UsageError` for a driver whose methods are coroutines."""
         with span("execute_procedure") as told:
             try:
                 self._work().send(None)
@@ -153,7 +152,6 @@ class Executor:
             return self._ended(told, "interrupted", "by hand")
 
     async def arun(self) -> Execution:
-        """The same on an event loop; the methods of the driver may be coroutines."""
         self._is_async = True
         with span("execute_procedure") as told:
             return self._ended(told, *await self._work())
@@ -173,7 +171,6 @@ class Executor:
     # ---- the loop
 
     async def _work(self) -> End:
-        """Go along the way to its end, or to where it cannot go on."""
         try:
             await self._look()
             for _ in range(MAX_STEPS):
@@ -323,7 +320,6 @@ class Executor:
         return None
 
     async def _checked(self) -> End:
-        """Ask the check, when the way is at its end."""
         check, passed = self._check, True
         if isinstance(check, str):
             shown = [*(one.name for one in self._view.controls), await self._call(getattr, self.driver, "url", "")]
@@ -422,7 +418,6 @@ def _as_act(answer: Any, view: Screen) -> Act:
 
 
 def _as_mapping(control: Control) -> dict[str, Any]:
-    """A control as agents and `read_screen` take it."""
     told = {part: getattr(control, part) for part in _TOLD}
     return {part: value for part, value in told.items() if value not in (None, "", ())}
 

@@ -101,7 +101,6 @@ class ChromiumDriver:
 
     @property
     def url(self) -> str:
-        """The address of the page."""
         return str(self._value("location.href"))
 
     def controls(self) -> list[dict[str, Any]]:
@@ -243,7 +242,6 @@ class UfoDriver:
         self._dispatcher, self._command = dispatcher, command
 
     async def controls(self) -> list[Mapping[str, Any]]:
-        """What UFO finds in the window."""
         asked = {"field_list": ["label", "control_text", "control_type", "control_rect"]}
         found = await self._have("get_app_window_controls_target_info", asked, "data_collection")
         return [one if isinstance(one, Mapping) else vars(one) for one in found or ()]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
 from typing import Any
 
-from ufo_experience.embed.base import Embedder, EmbedsPieces
+from ufo_experience.embed.base import Embedder, asks_service
 from ufo_experience.errors import StorageError
 from ufo_experience.ids import is_id
 from ufo_experience.index import base
@@ -256,7 +256,7 @@ class PostgresIndex:
         connection.cursor().executemany(_INSERT, [_columns(row) for row in rows])
         embedder = self._embedder()
         vectors: Iterable[Vector | None] = [None] * len(rows)
-        if embed and not isinstance(embedder, EmbedsPieces):
+        if embed and not asks_service(embedder):
             vectors = iter(embedder.embed([row.to_embed for row in rows]))
         self._put_vectors(connection, embedder.name, zip(rows, vectors, strict=True))
 

@@ -10,7 +10,7 @@ import json
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ufo_experience.embed.base import Embedder, EmbedsPieces, Vectors
+from ufo_experience.embed.base import Embedder, asks_service
 from ufo_experience.errors import DataError, ServiceError, StorageError
 from ufo_experience.index import base
 from ufo_experience.index import sqlite_tables as tables
@@ -273,7 +273,7 @@ class SqliteIndex:
     def _embed_at_once(self) -> None:
         """New records where no service is asked; what cannot be embedded now waits for `sync`, which says why."""
         with suppress(ServiceError, DataError):
-            if not isinstance(embedder := self._embedder(), EmbedsPieces):
+            if not asks_service(embedder := self._embedder()):
                 self._embed_missing(embedder, None)
 
     def _length_kept(self, embedder: str) -> int | None:
@@ -288,9 +288,10 @@ class SqliteIndex:
         waiting = self._without_vector()
         texts = {text_key(row.to_embed): row.to_embed for row in self._load(waiting).values()}
         keys, done = [*texts], 0
-        for piece, found in _pieces(embedder, [*texts.values()]):  # each is kept as soon as it is there
+        while window := keys[done : done + WINDOW]:  # each is kept as soon as it is there
+            found = embedder.embed([texts[key] for key in window])
             base.expect_length(embedder.name, found.shape[1], self._length_kept(embedder.name))
-            data = {key: packed(vector) for key, vector in zip(keys[piece], found, strict=True)}
+            data = {key: packed(vector) for key, vector in zip(window, found, strict=True)}
             self._catalog.write(tables.put_vectors, embedder.name, data)
             done += len(found)
             if progress is not None:
@@ -310,12 +311,3 @@ class SqliteIndex:
             self._catalog.read("VACUUM")
             self._catalog.tidy()
             self._catalog.note(**{"to erase": None})
-
-
-def _pieces(embedder: Embedder, texts: list[str]) -> Iterator[tuple[slice, Vectors]]:
-    if isinstance(embedder, EmbedsPieces):
-        yield from embedder.pieces(texts)
-        return
-    for start in range(0, len(texts), WINDOW):
-        piece = slice(start, start + WINDOW)
-        yield piece, embedder.embed(texts[piece])

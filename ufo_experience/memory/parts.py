@@ -105,7 +105,7 @@ class Parts:
         embedder = self.embedder()
         return Retriever(
             self.index,
-            self.store,
+            self.store.get,
             embedder=None if isinstance(embedder, HashingEmbedder) else embedder,
             judge=self._judge(),
             policy=self.policy,

@@ -79,7 +79,6 @@ class Act:
 
     @property
     def text(self) -> str:
-        """What is typed or chosen; "" when nothing is."""
         return self.alone.text
 
 
@@ -100,14 +99,12 @@ class Stop:
 
 
 def for_a_person(act: Act) -> Stop:
-    """Why a person is asked before an action."""
     act = replace(act, confirm=True)
     name = f' on "{act.target.name}"' if act.target else ""
     return Stop("needs_consent", f"{act.action}{name} is hard to take back: look at the screen before it is done", act)
 
 
 def target_of(control: Control) -> Target:
-    """A control in view as what an action acts on."""
     return Target(control.name, control.type, control.within, control.id)
 
 

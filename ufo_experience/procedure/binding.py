@@ -63,7 +63,6 @@ class Binding:
     # ---- what is typed and chosen
 
     def _texts(self, place: int, step: ProcedureStep) -> ProcedureStep:
-        """A step with its parameters bound."""
         if (constant := self._agreed[place].constant) and PLACEHOLDER.fullmatch(step.text.strip()):
             step = step.with_text(constant)
         missing: list[str] = []
@@ -80,7 +79,8 @@ class Binding:
         bound = replace(step, parameters=parameters)
         if step.seen:
             number = int(step.seen.key or 0)
-            bound = replace(bound, seen=replace(step.seen, key=self._values.numbered(abs(number)), before=number < 0))
+            key = self._values.new_of.get(self._values.nth(abs(number)), "")
+            bound = replace(bound, seen=replace(step.seen, key=key, before=number < 0))
         if step.kind == "open" and not self._is_told(bound.parameters):
             return replace(bound.lacks("the address"), parameters={}, value_from="open")
         if step.kind in ("type", "select") and not step.parameters.keys().isdisjoint(TEXT_KEYS):
@@ -133,7 +133,6 @@ class Binding:
         return _left_open(step, "name") if missing else step.aimed_at(name=name)
 
     def _row(self, place: int, step: ProcedureStep) -> ProcedureStep:
-        """A step with the row, group or dialog around its control bound."""
         if step.target is None or not step.target.within:
             return step
         within, missing = self._values.fill(step.target.within)
@@ -313,7 +312,6 @@ def _is_labelled(name: str, value: str) -> bool:
 
 
 def _without(step: ProcedureStep, what: str) -> ProcedureStep:
-    """A step without its name, its row or its option."""
     return replace(step.with_text(""), value_from="open") if what == "option" else step.aimed_at(**{what: ""})
 
 
@@ -322,7 +320,6 @@ def _left_open(step: ProcedureStep, what: str) -> ProcedureStep:
 
 
 def _written(value: Any) -> Iterable[str]:
-    """All texts in an argument, without its numbers."""
     if isinstance(value, (Mapping, list, tuple)):
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from _written(item)

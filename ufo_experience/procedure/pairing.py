@@ -16,7 +16,8 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from ufo_experience.request import UNSPACED, Request, count_words, find_whole, on_forgetting, stem
+from ufo_experience.redact.typed import count_words
+from ufo_experience.request import UNSPACED, Request, find_whole, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.tasks import is_odd
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
@@ -47,11 +48,6 @@ class Piece(NamedTuple):
     end: int
     said: bool = False
 
-    @property
-    def size(self) -> int:
-        """How many words it has."""
-        return count_words(self.text)
-
 
 @dataclass(frozen=True)
 class Pairing:
@@ -71,7 +67,6 @@ class Pairing:
 
     @property
     def unexplained(self) -> int:
-        """How many values and words of either have nothing in the other."""
         return len(self.left) + len(self.added) + len(self.words) + len(self.dropped)
 
 
@@ -169,7 +164,11 @@ def _side_by_side(a: Sequence[Piece], b: Sequence[Piece], old: str, new: str) ->
             found += [two for two in both if two[0].kind or two[0].said or is_odd(two[0].text)]
         elif kind == "replace" and len(marked[0]) == len(marked[1]) > 0:
             found += [two for two in zip(*marked, strict=True) if _are_of_a_kind(*two) or two == (a[i], b[k])]
-        elif kind == "replace" and j - i <= _LONGEST and m - k <= max(_LONGEST, *(2 * one.size for one in a[i:j])):
+        elif (
+            kind == "replace"
+            and j - i <= _LONGEST
+            and m - k <= max(_LONGEST, *(2 * count_words(one.text) for one in a[i:j]))
+        ):
             two = _joined(a[i:j], old), _joined(b[k:m], new)
             is_loose = _LOOSE.issuperset(one.kind for one in b[k:m]) or j - i == m - k == 1
             found += [two] if is_loose and _is_value(*two, first=i == 0) else []
@@ -236,13 +235,11 @@ def _by_kind(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Piece, Piece]
 
 
 def stems_of(text: str) -> frozenset[str]:
-    """The stems of the words that say something."""
     words = (word.casefold() for word in _WORD.findall(text))
     return frozenset(stem(word) for word in words if word not in SMALL)
 
 
 def beside_values(request: Request) -> str:
-    """The text of a request without its values."""
     return _MARK.sub(" ", request.template)
 
 

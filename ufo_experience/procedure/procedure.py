@@ -126,7 +126,6 @@ class Procedure:
         return not (self.reworded or self.uncovered or self.parts or any(step.missing for step in self.steps))
 
     def __str__(self) -> str:
-        """The text that is shown."""
         return self.text()
 
     def text(self, steps: int | None = None, now: datetime | None = None) -> str:

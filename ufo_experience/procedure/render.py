@@ -34,7 +34,6 @@ _as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def step_line(step: ProcedureStep, application: str = "") -> str:
-    """One step, numbered, with its marks."""
     return f"{step.number}. {phrase(step)}{''.join(f' [{mark}]' for mark in marks(step, application))}"
 
 
@@ -73,7 +72,6 @@ def marks(step: ProcedureStep, application: str) -> Iterator[str]:
 
 
 def tip_line(tip: str) -> str:
-    """A tip, on a line of its own."""
     return f"Tip: {prose(tip)}"
 
 
@@ -138,7 +136,6 @@ def _can_be_told(value: Any) -> bool:
 
 
 def _more(step: ProcedureStep) -> str:
-    """What is given to another action."""
     told = arguments_told(step).items()
     return " ".join(f"{_NO_KEY.sub('_', key) or '_'}={_argument(value)}" for key, value in told)
 
@@ -171,5 +168,4 @@ def word(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """A sentence on one line."""
     return inert(clean(" ".join(clean(text).split()), 200))

@@ -42,22 +42,18 @@ class KnownProcedure:
 
     @property
     def task(self) -> str:
-        """What it is for, in the words of its best run."""
         return self.best.state.request or self.best.state.task
 
     @property
     def worked(self) -> int:
-        """How many runs succeeded."""
         return sum(one.outcome.success is True for one in self.runs)
 
     @property
     def tried(self) -> int:
-        """How many runs ended in a way that is known."""
         return sum(one.outcome.success is not None for one in self.runs)
 
     @property
     def last(self) -> datetime:
-        """When it was last done."""
         return self.runs[0].created_at
 
     @property
@@ -66,7 +62,6 @@ class KnownProcedure:
         return dict(Counter(one.outcome.judged_by for one in self.runs))
 
     def to_json(self) -> dict[str, Any]:
-        """What `list --json` says of it."""
         return {
             "task": self.task,
             "application": self.best.state.application,
@@ -108,7 +103,6 @@ class Agreed:
 
 
 def request_of(run: Experience) -> Request:
-    """What a run was asked for, in the user's words."""
     return Request.parse(run.state.request or run.state.task, run.state.application)
 
 

@@ -60,12 +60,10 @@ class Control:
 
     @cached_property
     def bare(self) -> str:
-        """The name without case and closing punctuation."""
         return bare(self.name)
 
     @cached_property
     def role(self) -> str:
-        """The kind of control under one name for all systems."""
         return role_of(self.type)
 
 
@@ -83,7 +81,6 @@ class Screen:
         return fingerprints((one.name, one.role) for one in self.controls)
 
     def named(self, name: str) -> tuple[Control, ...]:
-        """The controls of a name, case and closing punctuation aside."""
         wanted = bare(name)
         return tuple(one for one in self.controls if one.bare == wanted)
 

@@ -99,17 +99,14 @@ class ProcedureStep:
 
     @property
     def role(self) -> str:
-        """The kind of control it acts on, "" when unknown."""
         return role_of(self.target.type) if self.target else ""
 
     @property
     def name(self) -> str:
-        """The name of the control it acts on, "" for none."""
         return self.target.name if self.target else ""
 
     @property
     def label(self) -> str:
-        """What may be told of the name of its control."""
         name = self.item_of if self.takes_item else self.name
         return name if self.shown is None else self.shown
 
@@ -136,7 +133,6 @@ class ProcedureStep:
 
     @property
     def text(self) -> str:
-        """What is typed, chosen or pressed; "" when nothing is."""
         said = next((self.parameters[key] for key in TEXT_KEYS if key in self.parameters), "")
         return "+".join(map(str, said)) if isinstance(said, (list, tuple)) else str(said)
 
@@ -157,20 +153,16 @@ class ProcedureStep:
         return self.value_from == "open" and len(self.missing) == 1 and self.target is not None
 
     def lacks(self, *what: str) -> ProcedureStep:
-        """The step with more that is open."""
         return replace(self, missing=tuple(dict.fromkeys((*self.missing, *what))))
 
     def aimed_at(self, **parts: str) -> ProcedureStep:
-        """The step with other parts (`name`, `within`) of its target."""
         return replace(self, target=replace(self.target or Target(""), **parts))
 
     def with_text(self, text: str) -> ProcedureStep:
-        """The step with another text typed or chosen."""
         return replace(self, parameters=with_text(self.parameters, text))
 
 
 def with_text(parameters: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """Parameters with another text typed or chosen."""
     return {key: text if key in TEXT_KEYS else value for key, value in parameters.items()}
 
 
@@ -197,7 +189,6 @@ def _where_the_caret_is(step: ProcedureStep, before: Sequence[ProcedureStep]) ->
 
 
 def read_step(number: int, step: Step) -> ProcedureStep:
-    """One step as it was recorded."""
     kind, control = kind_of(step.action_type), step.target_control
     kept = {key: value for key, value in step.parameters.items() if kind == "switch" or plain(key) not in _LOCATORS}
     name = control.name.strip()
@@ -224,7 +215,6 @@ def _opens_menu(two: Sequence[Step]) -> bool:
 
 
 def texts_of(value: Any) -> Iterator[str]:
-    """All texts and numbers in a JSON value, as texts."""
     if isinstance(value, (Mapping, list, tuple)):
         for item in value.values() if isinstance(value, Mapping) else value:
             yield from texts_of(item)

@@ -13,8 +13,8 @@ from ufo_experience.controls import bare
 from ufo_experience.procedure.pairing import beside_values, pair, stems_of
 from ufo_experience.procedure.runs import request_of
 from ufo_experience.redact import PLACEHOLDER
-from ufo_experience.redact.typed import FIXED, MARKS, SLOT_TYPE, slot_type
-from ufo_experience.request import Request, find_whole, holds, words_between
+from ufo_experience.redact.typed import FIXED, MARKS, SLOT_TYPE, slot_type, words_between
+from ufo_experience.request import Request, find_whole, holds
 from ufo_experience.retrieve.tasks import said_in
 from ufo_experience.retrieve.thesaurus import thesaurus
 from ufo_experience.schema import Experience, Trust
@@ -41,7 +41,6 @@ class Values:
 
     @property
     def unserved(self) -> list[str]:
-        """Old values that no text held so far."""
         return [value for value in self.all if value not in self.served]
 
     @cached_property
@@ -84,12 +83,7 @@ class Values:
             return text, [slot_type(text)]
         return self.fill(text, keep=frozenset(self.served))
 
-    def numbered(self, number: int) -> str:
-        """What stands for the value of this number (from 1) in the old request; "" where nothing does."""
-        return self.new_of.get(self.nth(number), "")
-
     def nth(self, number: int) -> str:
-        """The value of this number (from 1) in the old request; "" for none."""
         return "".join(self._parsed[number - 1 : number]) if number else ""
 
     def number(self, value: float) -> tuple[Any, list[str]]:
@@ -114,7 +108,6 @@ class Values:
         return (first, *dict.fromkeys(others)) if first else ()
 
     def first_in(self, text: str) -> str:
-        """The first of them; "" where a text has none."""
         return next(iter(self.in_row(text)), "")
 
     def _fill_words(self, text: str, keep: Collection[str], missing: list[str]) -> str:

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from hashlib import sha256
 from pathlib import Path
@@ -84,8 +85,11 @@ class AuditLog:
         """
         there = [path for path in (self._older, self.path) if path.exists()]
         lines = [line for path in there for line in read_regular(path, MAX_LOG).splitlines()]
-        rows = (_parsed(line) for line in lines[-limit:])
-        return [row for row in rows if row is not None]
+        found = []
+        for line in lines[-limit:]:
+            with suppress(ValueError, RecursionError):
+                found.append(json.loads(line))
+        return [row for row in found if isinstance(row, dict)]
 
     @property
     def _older(self) -> Path:
@@ -106,14 +110,6 @@ class AuditLog:
 
 def _masked(task: str) -> str:
     return Request.parse(redact_text(task)).masked[:MAX_TASK]
-
-
-def _parsed(line: bytes) -> dict[str, Any] | None:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
 
 
 def _answer(found: Sequence[Hit]) -> dict[str, Any]:

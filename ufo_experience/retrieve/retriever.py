@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Protocol
 
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import DataError, ServiceError, UsageError
@@ -87,21 +86,13 @@ class Found:
         return conflict(self.asked, self.row.request)
 
 
-class Records(Protocol):
-    """Where records are read: a store, or what keeps those of one."""
-
-    def get(self, id: str) -> Experience:
-        """The live record with this id. Raises `DataError` where it cannot be read."""
-        ...
-
-
 class Retriever:
     """Answers queries over one index; safe to use from many threads."""
 
     def __init__(
         self,
         index: ExperienceIndex,
-        records: Records,
+        record_of: Callable[[str], Experience],
         *,
         embedder: Embedder | None = None,
         judge: Judge | None = None,
@@ -110,7 +101,7 @@ class Retriever:
     ) -> None:
         """`embedder` is None where words answer alone (hashed words tell nothing more), `threshold` the calibrated
         one."""
-        self.index, self.records, self.embedder, self.judge = index, records, embedder, judge
+        self.index, self.record_of, self.embedder, self.judge = index, record_of, embedder, judge
         self.policy = policy or TrustPolicy()
         self._threshold = THRESHOLD if threshold is None else threshold
         self._served: dict[str, set[str]] = {}
@@ -322,7 +313,7 @@ class _Answer:
         id = one.row.id
         if id not in self._read:
             try:
-                self._read[id] = self._by.records.get(id)
+                self._read[id] = self._by.record_of(id)
             except DataError as error:
                 self._notes.append(f"left out: {error}")
                 return None

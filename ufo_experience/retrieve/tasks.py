@@ -12,18 +12,16 @@ from functools import lru_cache
 
 from ufo_experience.controls import LABEL, is_fixed, is_part_of_page, role_of
 from ufo_experience.ids import content_id
-from ufo_experience.redact.typed import SLOT_TYPE
+from ufo_experience.redact.typed import SLOT_TYPE, count_words, words_between
 from ufo_experience.request import (
     UNSPACED,
     Request,
     Value,
     application_key,
-    count_words,
     find_whole,
     holds,
     on_forgetting,
     stem,
-    words_between,
 )
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
@@ -140,12 +138,13 @@ def _values_said(run: Experience) -> frozenset[str]:
     for kind in run.slots.values():
         told = SLOT_TYPE.fullmatch(kind)
         if told is not None and told["first"]:
-            said.add(
-                words_between(asked.casefold(), int(told["first"]), int(told["last"] or told["first"])).strip(_ENDS)
-            )
+            words = words_between(asked.casefold(), int(told["first"]), int(told["last"] or told["first"]))
+            said.add(words.strip(_ENDS))
     texts = [text for step in run.action.steps for text in _of_the_user(step)]
     links = (step.target_control.name for step in run.action.steps if _is_link(step))
-    said.update(link.casefold() for link in links if _holds_value_of(asked, link))
+    marked = [one.text for one in Request.parse(asked).values]
+    # "My reading list", of which "My" alone is marked
+    said.update(link.casefold() for link in links if holds(asked, link) and any(holds(link, one) for one in marked))
     return frozenset(said.union(_said_of(asked, text) for text in texts)) - {""}
 
 
@@ -156,12 +155,6 @@ def _of_the_user(step: Step) -> Iterator[str]:
         yield step.target_control.name
     if not (LABEL.fullmatch(within) or is_part_of_page(within)):
         yield within
-
-
-def _holds_value_of(request: str, name: str) -> bool:
-    """True for a name that the request says whole, and that a value of it is part of: "My reading list"."""
-    values = (one.text for one in Request.parse(request).values)
-    return holds(request, name) and any(holds(name, one) for one in values)
 
 
 def _said_of(request: str, text: str) -> str:
@@ -178,9 +171,9 @@ def _said_of(request: str, text: str) -> str:
 
 def _takes_item(step: Step) -> bool:
     """True for a step on what belongs to a user: an item of a list, a link in a row."""
-    within = step.target_control.within
-    in_row = _is_link(step) and within and not is_part_of_page(within)
-    return bool(in_row) or not is_fixed(role_of(step.target_control.type))
+    control = step.target_control
+    in_row = _is_link(step) and control.within and not is_part_of_page(control.within)
+    return bool(in_row) or not is_fixed(role_of(control.type))
 
 
 def _is_link(step: Step) -> bool:

@@ -366,9 +366,18 @@ class Database:
             yield connection
 
     def select(self, statement: str, values: Any = ()) -> list[Any]:
-        """All rows of a query."""
-        with self.connection() as connection:
-            return connection.execute(statement.encode("utf-8"), values).fetchall()
+        """All rows of a query; on a new connection when one was cut meanwhile."""
+
+        def ask() -> list[Any]:
+            with self.connection() as connection:
+                return connection.execute(statement.encode("utf-8"), values).fetchall()
+
+        try:
+            return ask()
+        except ServiceError as error:
+            if isinstance(error.__cause__, errors.QueryCanceled):
+                raise  # it took too long, and would again
+            return ask()
 
     def close(self) -> None:
         """Close the connections nobody uses just now."""

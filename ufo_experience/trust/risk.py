@@ -50,7 +50,6 @@ _SPACELESS = "\u3000"  # from here on scripts put no blanks between words
 
 @cache
 def _words() -> dict[str, tuple[str, ...]]:
-    """The sections of `ask_first.txt`."""
     sections: dict[str, list[str]] = {}
     words: list[str] = []
     for line in Path(__file__).with_name("ask_first.txt").read_text("utf-8").splitlines():
