@@ -28,12 +28,24 @@ def test_a_run_is_remembered_found_and_told(tmp_path):
     """The loop of an agent, awaited."""
 
     async def run():
-        async with await AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        async with AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
             await memory.remember("Send the report", STEPS, success=True, application="Outlook")
             found = await memory.retrieve("Send the report")
             return await memory.build_prompt("Send the report", found)
 
     assert asyncio.run(run()).ids
+
+
+def test_a_memory_that_is_not_awaited_says_so(tmp_path):
+    """Not in words of Python; awaited late it is open."""
+
+    async def run():
+        memory = AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing")
+        with pytest.raises(AttributeError, match=r"memory = await AsyncExperienceMemory\.open"):
+            await memory.retrieve("Send the report")
+        await (await asyncio.wait_for(memory, 10)).close()
+
+    asyncio.run(run())
 
 
 def test_the_records_are_iterated(tmp_path):
@@ -63,7 +75,7 @@ def test_many_calls_at_once_are_all_answered(tmp_path):
     """Learning and asking side by side, more than there are threads."""
 
     async def run():
-        async with await AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        async with AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
             learned = [memory.remember(f"Send report {name}", STEPS, success=True) for name in "abcdefghij"]
             asked = [memory.retrieve("Send report a") for _ in range(20)]
             await asyncio.gather(*learned, *asked)
@@ -80,7 +92,7 @@ def test_cancelled_calls_leave_the_memory_whole(tmp_path, every):
     tasks = [f"Send the report to {name}" for name in NAMES]
 
     async def run():
-        async with await AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        async with AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
             calls = [
                 asyncio.create_task(call)
                 for task in tasks
@@ -117,7 +129,7 @@ def test_the_loop_goes_on_while_calls_are_under_way(tmp_path):
                 await asyncio.sleep(0.001)
                 ticks += 1
 
-        async with await AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        async with AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
             ticking = asyncio.create_task(clock())
             await asyncio.gather(*(memory.remember(f"Send it to {name}", STEPS, success=True) for name in NAMES))
             ticking.cancel()
@@ -146,7 +158,7 @@ def test_a_closed_memory_and_a_misspelt_method_are_answered_in_our_words(tmp_pat
     """As those of the memory itself."""
 
     async def run():
-        async with await AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        async with AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
             with pytest.raises(AttributeError, match=r"it has .*retrieve"):
                 memory.retreive("Send it")
         with pytest.raises(UsageError, match="the memory is closed"):
@@ -161,7 +173,7 @@ def test_an_error_is_raised_where_the_call_is_awaited(tmp_path):
     """As the façade raises it."""
 
     async def run():
-        async with await AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        async with AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
             await memory.retrieve("Send it", top_k=0)
 
     with pytest.raises(UsageError, match="k must be"):

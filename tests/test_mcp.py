@@ -299,10 +299,10 @@ def test_records_can_be_read_as_resources_and_the_task_as_a_prompt(memory):
         (
             "record_run",
             {"task": TASK, "steps": STEPS, "success": "fine"},
-            "success must be a valid boolean",
+            "success must be true or false",
         ),
-        ("record_run", {"task": TASK, "steps": STEPS, "success": "yes"}, "success must be a valid boolean, not 'yes'"),
-        ("report_outcome", {"ids": ["feedfeed"], "success": 1}, "success must be a valid boolean, not 1"),
+        ("record_run", {"task": TASK, "steps": STEPS, "success": "yes"}, "success must be true or false, not 'yes'"),
+        ("report_outcome", {"ids": ["feedfeed"], "success": 1}, "success must be true or false, not 1"),
     ],
 )
 def test_an_argument_that_makes_no_sense_is_an_error(memory, tool, given, said):

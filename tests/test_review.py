@@ -805,15 +805,16 @@ def test_an_edit_says_what_agents_are_no_longer_told(memory, change, told):
     assert ("[ask first]" in memory.build_prompt('Book the room "D4"').text) is ("Reserve" not in change.values())
 
 
-def test_near_duplicates_are_merged_into_the_one_that_is_kept(memory):
-    """The others are quarantined, not deleted."""
-    memory.remember("Insert a table into the document", STEPS, application="Word", session="again")
+def test_an_address_or_parameter_that_is_none_is_answered_with_those_there_are(memory):
+    """The page takes one search line; what stands beside it is not passed over in silence."""
     client = client_of(memory)
-    keep, other = (one.id for one in memory.list() if "table" in one.state.request)
-    form = {"do": "merge", "keep": keep, "record": [seen(client, keep), seen(client, other)], "sure": "yes"}
-    post(client, "/change", form)
-    assert memory.get(other).trust.value == "quarantined"
-    assert memory.get(keep).trust.value != "quarantined"
+    assert "There are /, /queue" in client.get("/records").text
+    assert (
+        "app: no parameter of this page; it takes q, page (as in ?q=app:Word"
+        in client.get("/experiences?app=Word").text
+    )
+    assert "q: no parameter of this page; it takes task, application" in client.get("/try?q=Save").text
+    assert "no parameter" not in client.get("/experiences?q=table&page=1").text
 
 
 def test_a_read_only_page_takes_no_change(memory):

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,8 +32,13 @@ from ufo_experience import (
     retrieve_relevant_experiences,
 )
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.errors import DataError, ServiceError
+from ufo_experience.errors import DataError, ServiceError, UsageError
+from ufo_experience.executor.drivers import PlaywrightDriver
+from ufo_experience.procedure.acts import Act
+from ufo_experience.procedure.guide import Guide
+from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.screen import read_screen
+from ufo_experience.schema import Experience
 from ufo_experience.settings import load_settings
 
 PAGE = Path(__file__).resolve().parent / "data" / "wrong_usage.md"
@@ -117,6 +123,9 @@ COMMANDS = [
     "calibrate",
     "calibrate --labels nowhere.jsonl",
     "index --embedder opnai",
+    "ingest nowhere other.json logs.json --db part_db",
+    "import other_version.json",
+    "mcp --all",
     "index --embedder openai:text-embedding-3-small --rebuild",
 ]
 
@@ -223,6 +232,10 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
         (cli.folder / name).write_text(text, encoding="utf-8")
     outcome = {"success": "maybe", "evaluated_by": "me"}
     (cli.folder / "maybe.json").write_text(json.dumps(RUN | outcome), encoding="utf-8")
+    (cli.folder / "broken.json").write_text('{"task": "Open",\n "steps": [}\n', encoding="utf-8")
+    (cli.folder / "other_version.json").write_text('{"version": 99, "experiences": []}', encoding="utf-8")
+    cli("ingest", SAMPLES / "settings_bluetooth", "--db", "quarantined_db")
+    cli("quarantine", "6935f48a", "--db", "quarantined_db")
     (cli.folder / "rows.csv").write_text("task,action\n", encoding="utf-8")
     cli("remember", "Open the gate", "--steps", json.dumps(RUN["steps"]), "--db", "unjudged_db")
     cli("approve", "6935f48a")
@@ -343,6 +356,15 @@ TYPED = [
     ("ingest maybe.json --db own_db", "success is true or false, not 'maybe'"),
     ("ingest maybe.json --db own_db", "evaluated_by is evaluator, user, agent or none, not 'me'"),
     ("ingest rows.csv --db own_db", "one run a line"),
+    ("remember --success yes 'Send it'", "--success takes no value: leave out yes"),
+    ("judge 6935f48a --failure no", "--failure takes no value: leave out no"),
+    ("retrieve Bluetooth --json true", "--json takes no value"),
+    ("retrieve Bluetooth --app Settings true", "'true' stands apart from the task"),
+    ("list --app Outlook --app Word", "--application is given twice"),
+    ("mcp --all", "No such option: --all. mcp takes"),
+    ("ingest broken.json", "broken.json: E_UNKNOWN_FORMAT: line 2: not JSON"),
+    ("import other_version.json", "other_version.json [version]: unknown version 99: if a newer release"),
+    ("judge 6935f48a --failure --db quarantined_db", "still quarantined; to release: ufo-experience approve 6935f48a"),
 ]
 CALLED: dict[str, tuple[Callable[[ExperienceMemory], object], str]] = {
     "memory.retrieve(query=…)": (lambda m: m.retrieve(query="Bluetooth"), "it takes task"),
@@ -417,6 +439,20 @@ CALLED: dict[str, tuple[Callable[[ExperienceMemory], object], str]] = {
     "memory.report(…, True)": (lambda m: m.report("6935f48a", True), "success=…"),
     "Settings(topk=3)": (lambda m: Settings(topk=3), "did you mean 'top_k'"),
     "Settings(colour='red')": (lambda m: Settings(colour="red"), "there are: db, embedder"),
+    "Settings(judge='gpt-4o')": (lambda m: Settings(judge="gpt-4o"), "auto, off, or openai:MODEL"),
+    "Settings().from_env": (lambda m: Settings().from_env, "it has allow_http_service"),
+    "ExperienceMemory.open(read_only=True)": (lambda m: ExperienceMemory.open("x", read_only=True), "'read_only'; it"),
+    "memory.restore(…)": (lambda m: m.restore("6935f48a"), "did you mean undo_remove?"),
+    "memory.remove(…, undo=True)": (lambda m: m.remove("6935f48a", undo=True), "did you mean undo_remove?"),
+    "memory['zzzz']": (lambda m: m["zzzz"], "no record 'zzzz'"),
+    "start.hits": (lambda m: Recorder(m).start("Send it").hits, "it has block, choices"),
+    "with recorder": (lambda m: enter(Recorder(m)), "start(task) begins a run"),
+    "with recorder.start(…)": (lambda m: enter(Recorder(m).start("Send it")), "finish(success, judge) ends it"),
+    "recorder.call(…, ['Save'])": (lambda m: begun(m).call("click", ["Save"]), "arguments is a dict"),
+    "recorder.step after close()": (lambda m: closed(m).step("click", "Save"), "the memory is closed"),
+    "guide.steps": (lambda m: Guide(Procedure.of([known(m)], "Open the gate")).steps, "did you mean procedure.steps?"),
+    "Act('click', 'Settings')": (lambda m: Act("click", "Settings"), "target is a Target"),
+    "PlaywrightDriver(None)": (lambda m: PlaywrightDriver(None), "page is a page of Playwright"),
     "RecordFilter(app='Word')": (lambda m: RecordFilter(app="Word"), "did you mean application?"),
 }
 
@@ -426,6 +462,21 @@ MISSPELT: dict[str, Callable[[ExperienceMemory], object]] = {
     "memory.retreive": lambda m: m.retreive("Bluetooth"),
     "recorder.record": lambda m: Recorder(m).record("click"),
 }
+
+
+def enter(made: Any) -> None:
+    with made:
+        pass
+
+
+def closed(memory: ExperienceMemory) -> Recorder:
+    recorder = begun(memory)
+    memory.close()
+    return recorder
+
+
+def known(memory: ExperienceMemory) -> Experience:
+    return memory.remember("Open the gate", RUN["steps"], True)
 
 
 def begun(memory: ExperienceMemory) -> Recorder:
@@ -537,6 +588,63 @@ def test_a_failed_run_is_not_approved_in_silence(cli):
     steps = STEP.replace("Send", "Gate")
     cli("remember", "Open the gate", "--steps", steps, "--failure", "--db", "failed_db")
     assert "1 of them failed" in cli("approve", "--trust", "verified", "--db", "failed_db").stderr
+
+
+def test_why_a_known_way_is_not_followed_is_said(cli):
+    """Its last report was a failure: the command line, Python and a recorder's start tell it."""
+    cli("remember", "Open the gate", "--steps", STEP.replace("Send", "Gate"), "--success", "--db", "misled_db")
+    memory = ExperienceMemory(cli.folder / "misled_db", embedder="hashing")
+    memory.report(memory.list(), success=False)
+    assert (
+        "last report: failed. Once it worked again: ufo-experience report"
+        in cli("run", "Open the gate", "--dry-run", "--db", "misled_db", code=77).stdout
+    )
+    assert Recorder(memory).start("Close the valve").reason
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("STORE", "did you mean UFO_EXPERIENCE_DB?"), ("MODEL", "UFO_EXPERIENCE_JUDGE or UFO_EXPERIENCE_SUMMARIZER?")],
+)
+def test_a_variable_of_another_name_is_answered_with_ours(name, said):
+    """By what it means; of one that is near none, the warning lists those there are."""
+    with pytest.raises(UsageError, match=re.escape(said)):
+        load_settings(environment={f"UFO_EXPERIENCE_{name}": "x"})
+
+
+def test_what_is_no_setting_is_told(tmp_path, monkeypatch, caplog):
+    """A variable that is near none, and a settings file under another ending."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ufo_experience.yml").write_text("top_k: 5\n", encoding="utf-8")
+    assert load_settings(environment={"UFO_EXPERIENCE_DEBUG": "1"}).top_k == 3
+    assert "there are UFO_EXPERIENCE_ and: DB, EMBEDDER" in caplog.text
+    assert "ufo_experience.yml is not read: settings stand in ufo_experience.yaml" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [("AUDIT", "must be true or false, not 'none.yaml'"), ("CONFIG", "settings file none.yaml: no such file")],
+)
+def test_a_wrong_value_of_a_variable_is_told_plainly(setting, said):
+    """Without words of a parser."""
+    with pytest.raises(UsageError, match=re.escape(said)):
+        load_settings(environment={f"UFO_EXPERIENCE_{setting}": "none.yaml"})
+
+
+@pytest.mark.parametrize(
+    "control",
+    [
+        {"text": "Gate", "role": "button"},
+        {"label": "Gate", "role": "Button"},
+        {"title": "Gate", "kind": "Button"},
+        {"label": "7", "control_text": "Gate", "control_type": "Button"},
+    ],
+)
+def test_a_control_is_read_by_the_names_others_give_its_parts(tmp_path, control):
+    """The text of a field is its value, of a button its name; a label that is a number is an id."""
+    memory = ExperienceMemory(tmp_path / "db", embedder="hashing")
+    memory.remember(RUN["task"], RUN["steps"], True)
+    assert memory.guide(RUN["task"]).next([control]).target.name == "Gate"
 
 
 @pytest.mark.parametrize("text", ["off", "no", "false", "'off'"])

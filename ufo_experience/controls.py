@@ -58,6 +58,7 @@ _FIXED = frozenset(
     "button splitbutton checkbox radiobutton combobox edit spinner slider tabitem menuitem menu menubar hyperlink "
     "header headeritem toolbar".split()
 )
+FIELDS = frozenset(("edit", "combobox", "spinner"))  # their text is their value
 # Parts of a page as ARIA and HTML call them; the first lead elsewhere.
 LANDMARKS = frozenset("navigation menu menubar toolbar banner".split())
 REGIONS = LANDMARKS | set("header footer main form search region complementary contentinfo aside".split())

@@ -128,18 +128,20 @@ def plain_words(message: str) -> str:
     """What pydantic says of a value, as we say it."""
     said = message.replace("Value error, ", "").replace("Field required", "is missing")
     said = re.sub(r", unable to .*", "", re.sub(r"\b(?:Input|String|List) should", "must", said))
+    said = said.replace("a valid boolean", "true or false")
     return said.replace("valid tuple", "list").replace("valid integer", "whole number")
 
 
-def nearest(name: str, known: Iterable[str], least: float = 0.75) -> str:
+def nearest(name: str, known: Iterable[str], least: float = 0.75, inside: str = "") -> str:
     """The known name that may be meant by one that is not known, "" where none is: one of the same meaning (or several,
-    and how they are used), one spelled alike, longer, or of which it is a part.
+    and how they are used), one that stands `inside`, one spelled alike, longer, or of which it is a part.
     """
     names = [*known]
     ours = [one for one, others in _ELSEWHERE.items() if name in others.split() and one.split()[0] in names]
     alike = get_close_matches(name, names, n=1, cutoff=least)
-    longer = [one for one in names if name in one.split("_") or (one.startswith(name) and len(one) < 4 * len(name))]
-    return " or ".join(ours) or next(iter([*alike, *longer]), "")
+    cut = [one for one in names if one.startswith(name) and len(one) < 4 * len(name) and "_" not in one[len(name) :]]
+    longer = [one for one in names if name in one.split("_") or one in cut]  # `app`, not `all` of `allow_run`
+    return " or ".join(ours) or inside or next(iter([*alike, *longer]), "")
 
 
 def names_methods(kind: C) -> C:
@@ -166,7 +168,7 @@ def _no_such_attribute(self: Any, name: str) -> Any:
         known = [one for one in dir(self) if not one.startswith("_") and one not in foreign]
         ours = ((own, part) for own, part in vars(self).items() if type(part).__module__.startswith(_PACKAGE))
         inside = next((f"{own}.{name}" for own, part in ours if own in known and name in dir(part)), "")
-        meant = inside or re.sub(r" --\S+", "", nearest(name, known))  # a method takes no option of the command line
+        meant = re.sub(r" --\S+", "", nearest(name, known, inside=inside))  # a method takes no option of a command
         said += f";{f' did you mean {meant}?' * bool(meant)} it has {', '.join(known)}"
     raise AttributeError(said, name=name, obj=self)
 
@@ -182,6 +184,14 @@ def no_such_name(name: str, kind: type) -> AttributeError:
     found += [f"{kind.__name__}.{name}"] if hasattr(kind, name) else []
     said = f"; it is {min(found, key=len)}" if found else ""
     return AttributeError(f"ufo_experience has no {name!r}{said}", name=name)
+
+
+def _fields(name: str) -> Iterable[str]:
+    """The fields of what is given as `settings` or `where`; imported here, for both import this module."""
+    from ufo_experience.settings import Settings
+    from ufo_experience.store.selection import RecordFilter
+
+    return Settings.model_fields if name == "settings" else vars(RecordFilter())
 
 
 def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -201,7 +211,10 @@ def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
             wrong = next((name for name in given if name not in parameters), "")
             meant = f"did you mean {near}? " if wrong and (near := nearest(wrong, parameters)) else ""
             if wrong and not meant:
-                meant = "".join(f"{said}({wrong}=…); " for name, said in _GIVEN_IN.items() if name in parameters)
+                found = [(said, name) for name, said in _GIVEN_IN.items() if name in parameters]
+                meant = "".join(f"{said}({wrong}=…); " for said, name in found if wrong in _fields(name))
+            if hasattr(args[0], f"{wrong}_{own}"):
+                meant = f"did you mean {wrong}_{own}? "
             said = str(error).replace(method.__qualname__, kind if own == "__init__" else own)
             raise TypeError(f"{said}; {meant}it takes {takes}") from None
 

@@ -23,7 +23,7 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from ufo_experience.errors import DataError, UsageError, nearest, plain_words
+from ufo_experience.errors import DataError, UsageError, names_methods, nearest, plain_words
 from ufo_experience.schema import Trust
 
 PREFIX = "UFO_EXPERIENCE_"
@@ -33,8 +33,10 @@ DEFAULT_FILE = "ufo_experience.yaml"
 _log = logging.getLogger(__name__)
 Threshold = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 OrOff = Annotated[str, BeforeValidator(lambda said: "off" if said in (False, "false", "no") else said)]
+Chat = Annotated[OrOff, Field(pattern=r"^(auto|off|openai:.+)$")]
 
 
+@names_methods
 class Settings(BaseModel):
     """What can be configured; the description of each field is its line in `docs/settings.md`."""
 
@@ -57,7 +59,7 @@ class Settings(BaseModel):
     threshold: Threshold | Literal["auto"] = "auto"
     """The lowest score that is served, a number from 0 to 1; `auto` is the calibrated one, else 0.75."""
 
-    judge: OrOff = "auto"
+    judge: Chat = "auto"
     """A chat model that is asked which of the best hits are the task at hand: `openai:MODEL`; `auto` asks OpenAI's if
     a key is set, `off` nobody. While it cannot answer, the score does, and the answer says `degraded`."""
 
@@ -110,14 +112,19 @@ def load_settings(
     for name in env:  # nothing that looks like a setting is ignored in silence
         if not name.startswith(PREFIX) or name in variables or name in OTHER_VARIABLES:
             continue
-        if near := nearest(name, variables, 0.85):
-            raise UsageError(f"unknown variable {name}; did you mean {near}?")
+        if near := nearest(name.removeprefix(PREFIX).lower(), Settings.model_fields):
+            meant = " or ".join(PREFIX + one.upper() for one in near.split(" or "))
+            raise UsageError(f"unknown variable {name}; did you mean {meant}?")
         if base is None:
-            _log.warning("the variable %s is no setting and is ignored", name)
+            known = ", ".join(Settings.model_fields).upper()
+            _log.warning("the variable %s is no setting and is ignored; there are %s and: %s", name, PREFIX, known)
     given = {name: value for name, value in arguments.items() if value is not None}
     if base is not None:
         return Settings.model_validate({**base.model_dump(exclude_unset=True), **given})  # what was open stays open
     chosen = file or (Path(env[CONFIG_VARIABLE]) if env.get(CONFIG_VARIABLE) else None)
+    for other in Path().glob("ufo_experience.*") if chosen is None else ():
+        if other.suffix in (".yml", ".toml", ".json", ".ini"):
+            _log.warning("%s is not read: settings stand in %s", other, DEFAULT_FILE)
     from_file = _from_file(chosen or Path(DEFAULT_FILE)) if chosen or Path(DEFAULT_FILE).is_file() else {}
     from_env = {name: env[variable] for variable, name in variables.items() if env.get(variable)}
     return Settings.model_validate({**from_file, **from_env, **given})
@@ -136,6 +143,8 @@ def _explained(name: str, kind: str, message: str, value: Any) -> str:
         return f"setting threshold: a number from 0 to 1, or auto, not {value!r}{hint}"
     if name == "db" and value == "":
         return "setting db: empty; is a variable not set?"
+    if name == "judge":
+        return f"setting judge: auto, off, or openai:MODEL, not {value!r}"
     return f"setting {name}: {plain_words(message)}, not {value!r}"
 
 
@@ -148,7 +157,8 @@ def _from_file(path: Path) -> dict[str, Any]:
         if error.code == "E_EMPTY":
             return {}
         line = f":{error.line}" if error.line else ""
-        raise UsageError(f"settings file {path}{line}: lines of `name: value` are expected: {error.reason}") from error
+        form = "lines of `name: value` are expected: " if path.is_file() else ""
+        raise UsageError(f"settings file {path}{line}: {form}{error.reason}") from error
     given = {name: value for name, value in data.items() if value not in ("", "~", "null")}
     try:
         Settings.model_validate(given)

@@ -4,6 +4,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +28,7 @@ _SWITCHES = {
     "--verbose": "verbose",
     "--allow-http-service": "allow_http_service",
 }
+_TRUTHS = ("yes", "no", "true", "false", "0", "1")
 _ANYWHERE = (
     "With every command: --db STORE (a folder or a URL; default: experience_db), --json (one JSON object on stdout), "
     "-v, --verbose (say more, on stderr), --allow-http-service."
@@ -42,6 +44,11 @@ class Group(typer.core.TyperGroup):
         end = args.index("--") if "--" in args else len(args)
         if not {"--success", "--failure"} - set(args[:end]):
             raise typer.BadParameter("--success and --failure say the contrary of each other: give one")
+        options = [one for known in self.commands.values() for one in known.params if getattr(one, "is_flag", False)]
+        flags = {*_SWITCHES, *(name for one in options for name in (*one.opts, *one.secondary_opts))}
+        for switch, word in pairwise(args[:end]):
+            if switch in flags and word.casefold() in _TRUTHS:
+                raise typer.BadParameter(f"{switch} takes no value: leave out {word}")
         ctx.obj, rest = _taken_out(args[:end])
         prepare_streams(verbose="verbose" in ctx.obj)
         return super().parse_args(ctx, [*rest, *args[end:]])
@@ -62,6 +69,22 @@ class Group(typer.core.TyperGroup):
             near = nearest(args[0], [*self.list_commands(ctx), "--help", "--version"])
             ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {near}?' if near else ''}")
         return super().resolve_command(ctx, args)
+
+
+class Command(typer.core.TyperCommand):
+    """Refuses what would be lost in silence: an option given twice, and a word apart from the task it would join."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        parser: Any = self.make_parser(ctx)
+        given, _, order = parser.parse_args([*args])
+        for one in order:
+            if one.param_type_name == "option" and not (one.is_flag or one.multiple) and order.count(one) > 1:
+                raise typer.BadParameter(f"{one.opts[0]} is given twice, and takes one value")
+        said = given.get("task")  # of `ingest` it is an option
+        task = [] if said is None or isinstance(said, str) else [*said]
+        if task not in (args[at : at + len(task)] for at in range(len(args) + 1)):
+            raise typer.BadParameter(f"{task[-1]!r} stands apart from the task: write the task in one, in quotes")
+        return super().parse_args(ctx, args)
 
 
 @contextmanager
@@ -130,7 +153,7 @@ app = typer.Typer(
 
 def command(panel: str, name: str | None = None) -> Callable[..., Any]:
     """A command in its panel of the help, with what may stand with every command below it."""
-    return app.command(name, rich_help_panel=panel, epilog=_ANYWHERE)
+    return app.command(name, cls=Command, rich_help_panel=panel, epilog=_ANYWHERE)
 
 
 def _say_version(asked: bool) -> None:

@@ -10,6 +10,7 @@ from ufo_experience.cli.arguments import Application, Context, Env, Ids, Session
 from ufo_experience.cli.console import Table
 from ufo_experience.errors import DataError, RefusedError, UsageError
 from ufo_experience.executor import Executed
+from ufo_experience.procedure.offer import why_none
 from ufo_experience.store.lessons import is_lesson
 
 _NONE = "no run of this very task is known (values aside); what is similar: ufo-experience retrieve TASK"
@@ -115,8 +116,9 @@ def run(
 ) -> None:
     """Carry out the known way of a task without a model, checking each step; exit code 77: it stopped or is unknown."""
     with open_memory(ctx) as (console, memory):
-        guide = memory.guide(text_of(task), application=application)
-        plan = str(guide.procedure) if guide else "no way of this task is known"
+        found = memory.retrieve(text_of(task), application=application)
+        guide = memory.guide(text_of(task), hits=found)
+        plan = str(guide.procedure) if guide else why_none(found) or f"no way of this task is known: {found.reason}"
         if dry_run or guide is None:
             console.answer({"procedure": plan, "known": guide is not None}, plan)
             if guide is None:

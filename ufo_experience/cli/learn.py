@@ -44,7 +44,8 @@ def ingest(
         tell_problems(console, report)
         _tell_of_the_key(console, memory, summarizer)
         console.answer(report_data(report), console.with_store(ingest_text(report, memory, "verbose" in given_of(ctx))))
-        if not (report.read or report.added or report.known):
+        named = {str(path) for path in paths}
+        if not (report.read or report.added or report.known) or any(source in named for source, _ in report.failed):
             raise SystemExit(DataError.exit_code)
 
 

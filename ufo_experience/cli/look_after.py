@@ -11,6 +11,7 @@ from ufo_experience.cli.arguments import Context, DryRun, Ids, Worked, takes_fil
 from ufo_experience.cli.console import Table, counted
 from ufo_experience.errors import DataError, UsageError
 from ufo_experience.procedure.runs import join
+from ufo_experience.schema import Trust
 from ufo_experience.store.selection import RecordFilter, trust_reason, why_none
 from ufo_experience.store.watch import LEFT_ALONE
 
@@ -55,7 +56,10 @@ def judge(
         if success is None:
             raise UsageError("say --success or --failure")
         full = [memory.get(id).id for id in ids]  # all are there before one is judged
-        answer_records(console, [memory.judge(id, success=success, judge=judge, reason=reason) for id in full])
+        judged = [memory.judge(id, success=success, judge=judge, reason=reason) for id in full]
+        if held := " ".join(one.id[:8] for one in judged if one.trust is Trust.QUARANTINED):
+            console.note(f"still quarantined; to release: ufo-experience approve {held}")
+        answer_records(console, judged)
 
 
 @command("Look after")

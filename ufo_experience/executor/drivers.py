@@ -20,7 +20,7 @@ from typing import Any
 
 from ufo_experience.actions import kind_of
 from ufo_experience.controls import without_icons
-from ufo_experience.errors import DataError, ServiceError, UsageError, missing_extra
+from ufo_experience.errors import DataError, ServiceError, UsageError, missing_extra, needs_extra
 from ufo_experience.procedure.acts import Act
 
 _SETTLED = 5.0  # seconds a page may take to come to rest
@@ -213,7 +213,10 @@ class PlaywrightDriver(ChromiumDriver):
     """A page of Playwright's sync API, in Chromium."""
 
     def __init__(self, page: Any) -> None:
-        from playwright.sync_api import Error
+        if not hasattr(page, "context"):
+            raise UsageError(f"page is a page of Playwright's sync API, not {page!r:.60}")
+        with needs_extra("browser"):
+            from playwright.sync_api import Error
 
         super().__init__(_sending(page.context.new_cdp_session(page).send, Error))
 

@@ -15,13 +15,14 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, UsageError, names_arguments
+from ufo_experience.errors import DataError, UsageError, names_arguments, names_methods
 from ufo_experience.ids import new_id
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.memory.upkeep import Closed
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.redact import redact
 from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect, expect_if_given
@@ -38,21 +39,30 @@ Check = Callable[[Any], bool | None]  # looks at a result and says whether the t
 _log = logging.getLogger(__name__)
 
 
+class _EndedByFinish:
+    def __enter__(self) -> Any:
+        raise UsageError("not with `with`: start(task) begins a run, and finish(success, judge) ends it")
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+@names_methods
 @dataclass(frozen=True)
-class Start:
-    """What is known at the start of a run. `block` goes before the task ("" when nothing is known), `ids` are the
-    records it shows. Asked for with `guide=True`: `guide` leads along the best known way; without one, `choices` along
-    some that may be.
+class Start(_EndedByFinish):
+    """What is known at the start of a run. `block` goes before the task; "" when nothing is known, and `reason` says
+    why. `ids` are the records it shows. Asked for with `guide=True`: `guide` leads along the best known way; without
+    one, `choices` along some that may be.
     """
 
     block: str = ""
     ids: tuple[str, ...] = ()
     guide: Guide | None = None
     choices: tuple[Guide, ...] = ()
+    reason: str = ""
 
 
 @names_arguments
-class Recorder:
+class Recorder(_EndedByFinish):
     """Records the runs of one agent, one after another, in a memory (or the place of a store); runs side by side need
     a recorder each, and may share the memory.
 
@@ -97,11 +107,12 @@ class Recorder:
             found = self.memory.retrieve(task, application=application)
             shown = self.memory.build_prompt(task, found, max_tokens=self._max_tokens)
             self._shown = [*shown.ids, *shown.lessons]
-            known = Start(shown.text, tuple(shown.ids))
+            why = "" if shown.text else found.reason or "; ".join(shown.unshown.values())
+            known = Start(shown.text, tuple(shown.ids), reason=why)
             if guide:
                 way = self.memory.guide(task, application=application, hits=found)
                 choices = () if way is not None else tuple(self.memory.choices(task, application=application))
-                known = Start(shown.text, tuple(shown.ids), way, choices)
+                known = replace(known, guide=way, choices=choices)
         return known
 
     def step(
@@ -158,6 +169,7 @@ class Recorder:
         self, name: str, arguments: Mapping[str, Any] | str | None, result: object = "", error: str | None = None
     ) -> None:
         """Note a tool call as a step: the argument that names a control is its target, the others are parameters."""
+        expect(Mapping, {} if arguments is None or isinstance(arguments, str) else arguments, "arguments")
         given = arguments_of(dict(arguments) if isinstance(arguments, Mapping) else arguments)
         target, role = take_target(given, expect(str, name, "name"))
         answer = ""
@@ -239,6 +251,8 @@ class Recorder:
     def _expect_begun(self) -> None:
         if self._is_finished:
             raise UsageError("the run is finished, or none has begun: recorder.start(task) begins one")
+        if isinstance(self.memory.store, Closed):
+            raise UsageError("the memory is closed: open it again")
 
     @contextmanager
     def _silently(self) -> Iterator[None]:
@@ -284,7 +298,8 @@ class Watched:
 
     def answered(self, id: str, name: str, arguments: Any, result: object = "", error: str | None = None) -> None:
         """A tool has answered; the call is noted once those before it are."""
-        self._calls[id] = lambda: self.recorder.call(name, arguments, result, error)
+        given = arguments if arguments is None or isinstance(arguments, (Mapping, str)) else {"value": arguments}
+        self._calls[id] = lambda: self.recorder.call(name, given, result, error)
         while self._calls and (note := self._calls[next(iter(self._calls))]) is not None:
             del self._calls[next(iter(self._calls))]
             note()

@@ -133,6 +133,9 @@ class ExperienceMemory(Upkeep):
         """The records, the newest first."""
         return iter(self.list())
 
+    def __getitem__(self, id: str) -> Experience:
+        return self.get(id)
+
     def __contains__(self, one: object) -> bool:
         """True when a record, or one whose id begins so, is stored."""
         return any(id.startswith(id_of(one)) for id in self.store.ids())
@@ -370,10 +373,13 @@ class ExperienceMemory(Upkeep):
         `hits` is what was retrieved for the task already; `proven_after` how often a way must have helped since it
         last hurt.
         """
-        from ufo_experience.procedure.offer import offer
+        from ufo_experience.procedure.offer import offer, why_none
 
         found = self.retrieve(task, application=application) if hits is None else hits
-        return offer(task, found, proven_after=proven_after, runs_of=self._runs_of)
+        way = offer(task, found, proven_after=proven_after, runs_of=self._runs_of)
+        if way is None and not proven_after and (why := why_none(found)):
+            _log.warning("%s", why)
+        return way
 
     def choices(
         self, task: str, *, application: str | None = None, hits: Sequence[Hit] | None = None, limit: int = 3
@@ -433,9 +439,11 @@ class ExperienceMemory(Upkeep):
         if not (callable(getattr(driver, "controls", None)) and callable(getattr(driver, "do", None))):
             known = "ufo_experience.executor has SeleniumDriver, PlaywrightDriver and UfoDriver"
             raise UsageError(f"driver is an object with controls() and do(act), not {driver!r:.60}; {known}")
+        from ufo_experience.procedure.offer import why_none
+
         found = self.retrieve(task, application=application)
         guide = self.guide(task, hits=found)
-        why = Execution(task, "", (), False, "no_way", found.reason or "no way can be followed")
+        why = Execution(task, "", (), False, "no_way", found.reason or why_none(found))
         return Executor(guide, driver, **options) if guide else None, why
 
     def _settle_run(self, done: Execution) -> Execution:

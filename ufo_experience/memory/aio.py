@@ -11,7 +11,7 @@ thread ends its work, and a run that was being stored is stored.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, update_wrapper
 from pathlib import Path
@@ -39,6 +39,26 @@ def _in_thread(
     return call
 
 
+class _Opening:
+    """A memory that is being opened."""
+
+    def __init__(self, made: Coroutine[Any, Any, AsyncExperienceMemory]) -> None:
+        self._made = made
+
+    def __await__(self) -> Generator[Any, Any, AsyncExperienceMemory]:
+        return self._made.__await__()
+
+    async def __aenter__(self) -> AsyncExperienceMemory:
+        self._memory = await self
+        return self._memory
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._memory.close()
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{name}: the memory is not open yet: memory = await AsyncExperienceMemory.open(…)")
+
+
 @names_methods
 class AsyncExperienceMemory:
     """An `ExperienceMemory` whose methods are coroutines: of one that is open, or of the place of a store.
@@ -52,9 +72,13 @@ class AsyncExperienceMemory:
         self._is_closed = False
 
     @classmethod
-    async def open(cls, *args: Any, **given: Any) -> AsyncExperienceMemory:
-        """Open (or create) a store; takes and raises what `ExperienceMemory.open` does."""
-        return cls(await asyncio.to_thread(partial(ExperienceMemory.open, *args, **given)))
+    def open(cls, *args: Any, **given: Any) -> _Opening:
+        """Open (or create) a store, as `ExperienceMemory.open` does: `await` it, or enter it by `async with`."""
+
+        async def made() -> AsyncExperienceMemory:
+            return cls(await asyncio.to_thread(partial(ExperienceMemory.open, *args, **given)))
+
+        return _Opening(made())
 
     async def close(self) -> None:
         """Wait for calls that are under way, and let go of files and connections."""

@@ -49,6 +49,10 @@ class Act:
     seen: str = ""
     step: ProcedureStep | None = field(default=None, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.target, (Target, type(None))):
+            raise UsageError(f"target is a Target, as Target(name={self.target!r:.60}), or Act.of finds it in view")
+
     @classmethod
     def of(cls, answer: Mapping[str, Any], controls: Iterable[Any]) -> Act:
         """The action of a model's answer: `function`, the `id` or `name` of a control in view, and its parameters.

@@ -17,6 +17,7 @@ from typing import Literal
 
 from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
+from ufo_experience.errors import names_methods
 from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, target_of
 from ufo_experience.procedure.matching import (
     check_action,
@@ -48,6 +49,7 @@ REWORDED = "Learned for a task in other words: take these steps only if yours is
 RESUMED = "The way was left; it goes on here."
 
 
+@names_methods
 class Guide:
     """Walks along one procedure. Made for one task, used by one thread.
 

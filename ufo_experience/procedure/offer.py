@@ -5,7 +5,7 @@ open the settings page. Only labels of fixed controls, no value, and nothing tha
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
@@ -60,6 +60,16 @@ def _guides(task: str, hits: Iterable[Hit], runs_of: RunsOf | None) -> Iterator[
             way = Procedure.of([run, *others], request)
             if way.steps:
                 yield Guide(way)
+
+
+def why_none(hits: Sequence[Hit]) -> str:
+    """Why no way among some hits is offered, by the best of them; "" where there is none."""
+    if not hits:
+        return ""
+    one, why = hits[0].experience, "it is no success, or has no steps to follow"
+    if misled(one.usage):
+        why = f"last report: failed. Once it worked again: ufo-experience report {one.id[:8]} --success"
+    return f"the way of {hits[0].task!r} is known and not followed; {why}"
 
 
 def is_proven(experience: Experience, after: int = PROVEN_AFTER) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from ufo_experience.controls import bare, fingerprints, role_of
+from ufo_experience.controls import FIELDS, bare, fingerprints, is_fixed, role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.retrieve.on_screen import OnScreen
 from ufo_experience.schema import clip, expect
@@ -30,7 +30,7 @@ _FLAGS = ("enabled", "visible", "checked", "selected", "expanded")
 _NAMES = {
     "id": ("id", "label", "control_id"),
     "name": ("name", "control_text", "title"),
-    "type": ("type", "control_type", "role"),
+    "type": ("type", "control_type", "role", "kind"),
     "value": ("value", "text"),
     "within": ("within", "parent"),
 }
@@ -125,7 +125,7 @@ def _control(given: Any, place: int) -> Control:
     return Control(
         place,
         parts["id"],
-        str(parts["name"] or ""),
+        str(parts["name"] or _other_name(read, str(parts["type"] or "")) or ""),
         str(parts["type"] or ""),
         str(parts["within"] or ""),
         parts["value"],
@@ -136,6 +136,14 @@ def _control(given: Any, place: int) -> Control:
         states.get("expanded"),
         states.get("enabled") is not False and states.get("visible") is not False,
     )
+
+
+def _other_name(read: _Read, type: str) -> Any:
+    """The name of a control that stands under no usual key: a label in words, or the text of what is no field."""
+    label = _first(read, ("label",))
+    if isinstance(label, str) and not label.isdecimal():
+        return label
+    return _first(read, ("text",)) if is_fixed(role_of(type)) and role_of(type) not in FIELDS else None
 
 
 def _first(read: _Read, keys: Iterable[str]) -> Any:

@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from ufo_experience.errors import ServiceError, UsageError
+from ufo_experience.errors import ServiceError
 from ufo_experience.index.base import ExperienceIndex
 from ufo_experience.service import QUERY, Service
 
@@ -68,16 +68,10 @@ class OpenAIJudge:
 
 
 def open_judge(spec: str, service: Service, model: str | None) -> Judge | None:
-    """The judge of a spec: `auto` (the configured chat `model`, none where that is None), `off`, or `openai:MODEL`.
-
-    Raises:
-        UsageError: it is none of these.
-    """
-    provider, _, named = spec.partition(":")
+    """The judge of a spec: `auto` (the configured chat `model`, none where that is None), `off`, or `openai:MODEL`."""
+    named = spec.partition(":")[2]
     if spec == "off" or (spec == "auto" and model is None):
         return None
-    if spec != "auto" and (provider != "openai" or not named):
-        raise UsageError(f"unknown judge {spec!r}; known are: auto, off, openai:MODEL")
     return OpenAIJudge(named or str(model), service)
 
 

@@ -28,7 +28,6 @@ DONE = {
     "approve": "approved",
     "quarantine": "quarantined",
     "remove": "removed",
-    "merge": "merged",
     "worked": "said to have worked",
     "failed": "said to have failed",
 }
@@ -59,23 +58,20 @@ class Actions:
         self._memory = memory
         self._done: dict[str, Change] = {}
 
-    def change(self, verb: str, seen: Mapping[str, str], keep: str = "") -> Change:
-        """Approve, quarantine or remove records, say that they worked or failed, or merge them into `keep`: the others
-        are quarantined. `seen` is id → fingerprint; `ConflictError` when one was changed meanwhile.
+    def change(self, verb: str, seen: Mapping[str, str]) -> Change:
+        """Approve, quarantine or remove records, or say that they worked or failed. `seen` is id → fingerprint;
+        `ConflictError` when one was changed meanwhile.
         """
         if verb not in DONE:
             raise UsageError(f"no such change: {verb!r}")
-        meant = {id: mark for id, mark in seen.items() if not (verb == "merge" and id == keep)}
-        if not meant:
-            raise UsageError("choose at least one record besides the one that is kept")
-        before = self._as_seen(meant)
+        before = self._as_seen(seen)
         said = {} if verb == "remove" else self._said(before, verdict=verb in JUDGED)
         memory = self._memory
         if verb in JUDGED:
-            now: Iterable[Experience] = [memory.judge(id, success=JUDGED[verb]) for id in meant]
+            now: Iterable[Experience] = [memory.judge(id, success=JUDGED[verb]) for id in seen]
         else:
-            change = {"approve": memory.approve, "remove": memory.remove}.get(verb, memory.quarantine)
-            now = change(*meant, where=RecordFilter(expected=meant))
+            change = {"approve": memory.approve, "remove": memory.remove, "quarantine": memory.quarantine}[verb]
+            now = change(*seen, where=RecordFilter(expected=seen))
         return self._note(DONE[verb], before, said, now)
 
     def edit(self, old: Experience, seen: str, new: Experience) -> Change:

@@ -29,6 +29,7 @@ from ufo_experience.review.rows import plain_name
 from ufo_experience.store.files import quoted
 
 HERE = Path(__file__).parent
+PARAMETERS = {"experiences.html": "q, page", "procedures.html": "page", "try.html": "task, application"}
 STATUS: dict[Any, int] = {HTTPException: 404, ConflictError: 409, NotFoundError: 404, UsageError: 400}
 STATUS[ExperienceError] = 500
 
@@ -95,6 +96,8 @@ class Review:
             "location": self.memory.store.location,
             "did": did,
             "waiting": self.pages.waiting() if did and name == "experience.html" else [],
+            "stray": ", ".join(key for key in dict(rest) if key not in PARAMETERS.get(name, "")),
+            "taken": PARAMETERS.get(name, "none"),
             "did_back": request.url.path + (f"?{urlencode(rest)}" if rest else ""),
         }
         return HTMLResponse(self._templates.get_template(name).render({**data, **shared}), status)
@@ -113,14 +116,14 @@ class Review:
         form = dict(request.scope["form"])
         picked = (value.partition(":") for key, value in request.scope["form"] if key == "record")
         chosen = {record: seen for record, _, seen in picked}
-        verb, keep, back = form.get("do", ""), form.get("keep", ""), _local(form.get("back", "/experiences"))
+        verb, back = form.get("do", ""), _local(form.get("back", "/experiences"))
         if not chosen:
             raise UsageError("no record was chosen")
         if (len(chosen) > 1 or verb == "remove") and form.get("sure") != "yes":
             rows = [row for row in self.pages.rows.all() if row.one.id in chosen]
-            asked = {"verb": verb, "rows": rows, "chosen": chosen, "back": back, "keep": keep}
+            asked = {"verb": verb, "rows": rows, "chosen": chosen, "back": back}
             return self._page(request, "sure.html", asked)
-        change = self.actions.change(verb, chosen, keep)
+        change = self.actions.change(verb, chosen)
         gone = verb == "remove" and back.startswith("/experience/")
         return _done(change, "/experiences" if gone else back)
 

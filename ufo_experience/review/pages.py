@@ -108,7 +108,6 @@ class Pages:
         one = row.one
         waits = one.trust.rank < self.memory.parts.policy.least(one).rank
         told = _approved(one) if waits else one
-        others = [other for other in self.rows.all() if other.one.id != one.id and other.way == row.way]
         old = one.provenance.supersedes
         return {
             "row": row,
@@ -116,7 +115,6 @@ class Pages:
             "steps": _steps(one),
             "found": self.memory.retrieve(row.task, application=one.state.application, only=[one.id]),
             "waits": waits,
-            "like": [other for other in others if other.one.trust is not Trust.QUARANTINED],
             "change": difference(self.memory.get(old), one) if old and old in self.memory.store else [],
             "raw": one.model_dump_json(indent=2),
             "block": self.memory.build_prompt(row.task, [Hit(experience=told, score=1.0, ranked_by="structured")]),

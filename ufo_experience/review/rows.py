@@ -55,12 +55,6 @@ class Row:
     def text(self) -> str:
         return f"{self.one.id} {self.one.id[:8]} {searched(self.one)} {' '.join(self.one.state.wordings).casefold()}"
 
-    @property
-    def way(self) -> tuple[str, ...]:
-        """Application, intent and the controls in order: records with the same are near-duplicates."""
-        steps = (f"{step.action_type}:{step.target_control.name}".casefold() for step in self.one.action.steps)
-        return (application_key(self.one.state.application) or "", self.one.state.task.casefold(), *steps)
-
     @cached_property
     def waits(self) -> str:
         """Why a person should decide on the record; "" for one that nobody need look at."""

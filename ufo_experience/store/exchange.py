@@ -160,7 +160,8 @@ def entries_of(text: str, file: str = "the given JSON") -> list[Any]:
     whole = value if isinstance(value, dict) else {"experiences": value}
     version = whole.get("version", VERSION)
     if type(version) is not int or version > VERSION:
-        raise DataError(f"unknown version {version!r}", field="version", code="E_SCHEMA")
+        newer = f"unknown version {version!r}: if a newer release of this package wrote it, install that one"
+        raise DataError(newer, file=file, field="version", code="E_SCHEMA")
     parts = {"experiences": whole.get("experiences"), "lessons": whole.get("lessons", [])}
     for name, part in parts.items():
         if not isinstance(part, list):

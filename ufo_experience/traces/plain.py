@@ -173,14 +173,14 @@ def unknown_message(found: Found) -> str:
         return "records of this package, no log: ufo-experience import FILE"
     record = next(iter(found.rows), Row())
     if not record:
-        damage = ""
+        damage = UNKNOWN
         try:
             load_document(found.path, []) if found.suffix == ".json" else None
         except DataError as error:
-            damage = f": {'' if error.line is None else f'line {error.line}: '}{error.reason}"
+            damage = f"{'' if error.line is None else f'line {error.line}: '}{error.reason}"
         if not found.text.strip():
-            damage = ": the file is empty"
-        return f"{UNKNOWN}{damage}; the plain format is {_EXAMPLE}"
+            damage = "the file is empty"
+        return f"{damage}; the plain format is {_EXAMPLE}"
     if record.row("properties").row("definition").get("actions"):
         return f"{UNKNOWN}: {HINTS['.cloud_flow']}"
     if record.keys() >= {"cum_reward", "n_steps"}:
