@@ -61,7 +61,7 @@ _DO = {
     "press": "press_key",
 }
 _VERBS = {"tick": "click", "untick": "click", "double-click": "double_click", "choose": "select"}  # of a block
-_TOLD = ("name", "type", "within", "dialog", "checked", "selected", "value")  # of a control in view
+_TOLD = ("name", "type", "within", "dialog", "checked", "selected", "expanded", "value")  # of a control in view
 _SHOWN = ("Text", "Header", "DataItem")  # acted on where nothing else has the name
 _APPEARS = 2.0  # seconds that a named control may take to be there
 _RESAMPLED = 2_000

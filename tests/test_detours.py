@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +55,9 @@ def wanted(run: Wandering) -> list[tuple[str, str]]:
     return [(one["action_type"], one["target_control"]["name"]) for one, needed in pairs if needed]
 
 
-@pytest.mark.parametrize("runs", [wandering_runs, played_runs])
+@pytest.mark.parametrize("runs", [wandering_runs, played_runs, partial(played_runs, 3)])
 def test_four_idle_steps_of_five_are_cut_and_no_needed_one(tmp_path, runs):
-    """30 runs by hand (188 idle steps, 142 needed), 28 played (355 and 128); whatever is kept twice counts as idle."""
+    """30 runs by hand (188 idle steps, 142 needed), 28 played (355 and 128), 20 (311 and 120); kept twice is idle."""
     idle = cut = 0
     for number, run in enumerate(runs()):
         left = shape(learned(tmp_path / str(number), run).action.steps)
@@ -443,3 +444,37 @@ def test_a_button_that_saves_twice_counts_once_where_the_form_still_holds_all(tm
 
     assert saved("held", "Ada") == ["Name", "City", "Save"]
     assert saved("emptied", "") == ["Name", "Save", "City", "Save"]
+
+
+def test_the_same_link_in_two_rows_is_clicked_in_both_though_each_leads_away(tmp_path):
+    def row(name: str) -> list[dict[str, str]]:
+        within = f"{name} Take"
+        return [{"name": one, "type": "Hyperlink", "within": within} for one in (name, "Take")]
+
+    taken = [{"name": "All", "type": "Hyperlink"}]
+    clicks = [
+        ("Take", "Door Take", [*row("Door"), *row("Lamp")]),
+        ("All", "", taken),
+        ("Take", "Lamp Take", row("Lamp")),
+    ]
+    steps = [
+        {"action": "click", "control": name, "control_type": "Hyperlink", "within": within,
+         "controls": [{"name": "Tickets", "type": "Text"}, *view]}
+        for name, within, view in clicks
+    ]  # fmt: skip
+    with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        learned = memory.remember("The door and the lamp are mine", steps, True, "App", judge="user")
+    assert shape(learned.action.steps) == [("click", "Take"), ("click", "All"), ("click", "Take")]
+
+
+@pytest.mark.parametrize(("states", "left"), [([False, True, False], ["Save"]), ([None] * 3, ["More", "More", "Save"])])
+def test_a_button_that_can_be_expanded_only_opens_and_another_may_do_something(tmp_path, states, left):
+    more = [{"name": "More", "type": "Button", **({} if state is None else {"expanded": state})} for state in states]
+    steps = [
+        {"action": "click", "control": name, "control_type": "Button",
+         "controls": [{"name": "Text", "type": "Text"}, {"name": "Save", "type": "Button"}, one]}
+        for name, one in zip(("More", "More", "Save"), more, strict=True)
+    ]  # fmt: skip
+    with ExperienceMemory.open(tmp_path / "db", embedder="hashing") as memory:
+        learned = memory.remember("Keep it", steps, True, "App", judge="user")
+    assert [step.target_control.name for step in learned.action.steps] == left

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).parent / "data" / "wandering_runs.txt"
-PLAYED = FILE.with_name("wandering_runs_2.txt")  # in real applications
-SCREENS = FILE.with_name("wandering_screens_2.json")  # before each of their steps
-_KEYS = ("name", "type", "within", "value", "checked", "selected")
+_KEYS = ("name", "type", "within", "value", "checked", "selected", "expanded")
 _STEP = re.compile(
     r'(?P<mark>[+-]) (?P<action>\S+)(?: "(?P<control>[^"]*)")?(?: \((?P<type>\w+)(?:, in "(?P<within>[^"]*)")?\))?'
     r"(?: = ?(?P<text>.*?))?(?: -> (?P<result>.*?))?(?: ! (?P<error>.*?))?(?: <> (?P<seen>.*))?"
@@ -45,11 +43,12 @@ def wandering_runs(file: Path = FILE) -> Iterator[Wandering]:
         yield run
 
 
-def played_runs() -> Iterator[Wandering]:
-    """The runs that were played, each step with the controls in view before it."""
-    told = json.loads(SCREENS.read_text("utf-8"))
-    controls = [dict(zip(_KEYS, one, strict=True)) for one in told["controls"]]
-    for run, screens in zip(wandering_runs(PLAYED), told["runs"], strict=True):
+def played_runs(number: int = 2) -> Iterator[Wandering]:
+    """The runs of a file that were played in real applications, each step with the controls in view before it."""
+    told = json.loads(FILE.with_name(f"wandering_screens_{number}.json").read_text("utf-8"))
+    controls = [dict(zip(_KEYS, one, strict=False)) for one in told["controls"]]  # the first do not tell the last key
+    played = wandering_runs(FILE.with_name(f"wandering_runs_{number}.txt"))
+    for run, screens in zip(played, told["runs"], strict=True):
         for step, screen in zip(run.steps, screens, strict=True):
             step["controls"] = [controls[at] for at in told["screens"][screen]]
         yield run

@@ -10,7 +10,7 @@ from typing import Literal
 from ufo_experience.schema import Step
 
 Kind = Literal["click", "type", "select", "keys", "switch", "open", "other"]
-Verb = Literal["switch", "open", "select", "type", "click", "press", "copy", "paste"]
+Verb = Literal["switch", "open", "select", "type", "click", "press", "copy"]
 
 
 def _names(words: str) -> frozenset[str]:
@@ -36,11 +36,7 @@ _VERBS: dict[Verb, frozenset[str]] = {
         "press presskey presskeys presshotkey keypress key keydown keyboardpress pressakey hotkey pressenter"
     ),
     "copy": _names("copy clipboardcopy setclipboard setclipboardtext writeclipboard copytext"),
-    "paste": _names("paste clipboardpaste pastefromclipboard"),
 }
-_PASTE_CHORD = re.compile(
-    r"(?i)(?:\{(?:VK_)?(?:CONTROL|CTRL)(?: down)?\}|\^|(?:ctrl|control|cmd|command|meta) ?[+-] ?)v\b"
-)
 
 # Parameters that name a control, and all that steer a typing action; every other one is what was typed.
 _LOCATORS = _names(
@@ -99,12 +95,6 @@ def kind_of(action: str) -> Kind:
         if does(action, kind):
             return kind
     return "other"
-
-
-def is_paste(step: Step) -> bool:
-    """True when a step pastes, by name or by chord."""
-    leaf = typed_leaf(step)
-    return does(step.action_type, "paste") or (leaf is not None and _PASTE_CHORD.search(leaf[1]) is not None)
 
 
 def is_option(name: str) -> bool:

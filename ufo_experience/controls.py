@@ -151,6 +151,7 @@ class ListedControl:
     dialog: bool | None = None
     checked: bool | None = None
     selected: bool | None = None
+    expanded: bool | None = None
     value: str | None = None
 
 
@@ -212,6 +213,7 @@ def _screens(steps: Sequence[Step], screens: Screens) -> dict[str, Any]:
     held: dict[int, str] = {}
     standing: dict[int, tuple[int, ...]] = {}
     showing: dict[int, tuple[int, ...]] = {}
+    opening: list[int] = []
     tells = any(one.value for listed in screens for one in listed)  # what is in the fields; the others are empty
     shown = [
         (step.step_number, listed, Counter(map(_place, listed))) for step, listed in zip(steps, screens, strict=False)
@@ -224,13 +226,15 @@ def _screens(steps: Sequence[Step], screens: Screens) -> dict[str, Any]:
         own = [one for one in listed if _is_own(one, step)]
         if len(own) == 1:
             standing[number] = tuple(at for at, _, places in shown if places[_place(own[0])] == 1)
+            opening += [number] if own[0].expanded is not None else []
             if tells:
                 held[number] = own[0].value or ""
-        if tells and (is_typing(step.action_type) or does(step.action_type, "select")):
-            said = leaf[1].strip() if (leaf := typed_leaf(step)) else ""
-            told = (at for at, on, _ in shown if any(_is_own(one, step) and (one.value or "") == said for one in on))
+        clicks, said = does(step.action_type, "click"), leaf[1].strip() if (leaf := typed_leaf(step)) else ""
+        if clicks or (tells and (is_typing(step.action_type) or does(step.action_type, "select"))):
+            own_at = ((at, one) for at, on, _ in shown for one in on if _is_own(one, step))
+            told = (at for at, one in own_at if (one.selected or one.checked if clicks else (one.value or "") == said))
             showing[number] = tuple(told)
-    alike: dict[str, Any] = {"page_before": page, "screen_before": screen}
+    alike: dict[str, Any] = {"page_before": page, "screen_before": screen, "opening": tuple(opening)}
     return alike | {"held_before": held, "standing_before": standing, "showing_before": showing}
 
 

@@ -367,7 +367,8 @@ class Visibility(Model):
     `menu_opened_after` a menu was open that had not been there. `page_before` numbers the screens, those with the same
     controls alike, `screen_before` those with the same values and states, too. `held_before` is the value of a step's
     control; `standing_before` maps a step to those before which this very control, in its place, was the only one of
-    its name, `showing_before` to those before which it showed what the step sets.
+    its name, `showing_before` to those before which it showed what the step sets. The controls of the steps in
+    `opening` can be expanded.
     """
 
     visible_before: dict[int, tuple[int, ...]] = Field(default_factory=dict)
@@ -377,6 +378,7 @@ class Visibility(Model):
     held_before: dict[int, str] = Field(default_factory=dict)
     standing_before: dict[int, tuple[int, ...]] = Field(default_factory=dict)
     showing_before: dict[int, tuple[int, ...]] = Field(default_factory=dict)
+    opening: tuple[int, ...] = ()
 
 
 class Trajectory(Model):

@@ -29,7 +29,7 @@ from ufo_experience.memory.parts import Parts
 from ufo_experience.memory.upkeep import Closed, Upkeep, id_of
 from ufo_experience.prompt.audit import FILE as AUDIT
 from ufo_experience.prompt.audit import AuditLog
-from ufo_experience.redact import redact_json, redact_text
+from ufo_experience.redact import readable, redact_json, redact_text
 from ufo_experience.request import Request
 from ufo_experience.retrieve.answer import Retrieval
 from ufo_experience.retrieve.retriever import Query
@@ -512,7 +512,8 @@ class ExperienceMemory(Upkeep):
             expect(Mapping, part, name)
         if "steps" in action:
             action = {**action, "steps": schema_steps(action["steps"])}
-        record = {"state": redact_json(state), "action": redact_json(action), "outcome": redact_json(outcome)}
+        parts = {"state": state, "action": action, "outcome": outcome}
+        record = {name: redact_json(part, readable) for name, part in parts.items()}
         known = {"salience": salience, "episode_id": episode_id, "trust": trust_level(trust)}
         made = {"id": new_id(), "created_at": datetime.now(timezone.utc)}
         experience = validate(Experience, record | known | made)

@@ -5,10 +5,10 @@ other writing, and `run` takes them out of a run or a record, and shortens what 
 """
 
 from ufo_experience.redact.run import KeepObservations, keep_constants, redact, redact_json, redact_record, shortened
-from ufo_experience.redact.text import PLACEHOLDER, redact_text
+from ufo_experience.redact.text import PLACEHOLDER, readable, redact_text
 from ufo_experience.redact.typed import SLOT_TYPE
 
 __all__ = [
-    "PLACEHOLDER", "SLOT_TYPE", "KeepObservations", "keep_constants", "redact", "redact_json", "redact_record",
-    "redact_text", "shortened",
+    "PLACEHOLDER", "SLOT_TYPE", "KeepObservations", "keep_constants", "readable", "redact", "redact_json",
+    "redact_record", "redact_text", "shortened",
 ]  # fmt: skip

@@ -1,11 +1,11 @@
 """Redact a run or a record: find every value first, then take each out of everything.
 
 What was typed becomes a slot that says what kind of thing it was; a secret becomes one that says nothing. Both models
-are gone through in one way, field by field: a field's name says how its text is treated (`_ROLES`).
+are gone through in one way, field by field: a field's name says how its text is treated (`_FIELDS`).
 """
 
 import hmac
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -15,9 +15,8 @@ from ufo_experience import schema
 from ufo_experience.actions import is_typing
 from ufo_experience.redact import typed as fields
 from ufo_experience.redact.secrets import find_secrets
-from ufo_experience.redact.text import PLACEHOLDER, one_sentence, readable, scrub, without_shapes
-from ufo_experience.redact.text import SECRET as HIDDEN
-from ufo_experience.redact.typed import FIXED, OTHER, SECRET, TYPED, is_secret_name, rewrite_parameters
+from ufo_experience.redact.text import HIDDEN, PLACEHOLDER, one_sentence, readable, redact_text, scrub
+from ufo_experience.redact.typed import FIXED, OTHER, SECRET, TYPED, Visit, rewrite_json, rewrite_parameters
 from ufo_experience.redact.values import Values
 from ufo_experience.schema import MAX_NAME, MAX_TEXT, Experience, Model, Problem, Step, Trajectory, clip, expect
 
@@ -28,24 +27,19 @@ _MOST_DIGEST = 64  # characters: a longer one is a text, no constant
 _LEAST_ELSEWHERE = 6  # characters of a secret that is looked for in the whole run; shorter ones go where they stand
 
 WISH, LABEL, PROSE, PATH = "wish", "label", "prose", "path"
-_ROLES = {
+_FIELDS = {
     # the user's own words and short names: without secrets
-    **dict.fromkeys(
-        "task request subtask wordings application applications env phase constraints tags agent type".split(), WISH
-    ),
+    WISH: "task request subtask wordings application applications env phase constraints tags agent type",
     # names of controls: what was typed stays out, but a plain word may be a name
-    **dict.fromkeys("name within strategy skill action_type".split(), LABEL),
+    LABEL: "name within strategy skill action_type",
     # texts about the run: without secrets and without copies of what was typed
-    **dict.fromkeys(
-        "observation result error plan tips failure_reason preconditions avoid_when notes message".split(), PROSE
-    ),
+    PROSE: "observation result error plan tips failure_reason preconditions avoid_when notes message",
     # paths and keys: their own digits look like a secret
-    **dict.fromkeys("file source source_files session episode_id".split(), PATH),
+    PATH: "file source source_files session episode_id",
 }
+_ROLES = {name: role for role, names in _FIELDS.items() for name in names.split()}
 _SHORT = frozenset("wordings application applications env phase constraints tags agent type within action_type".split())
-_ONE_WORD = 64  # characters: an action's name is one word
 _M = TypeVar("_M", bound=Model)
-_Visit = Callable[[str, str], str]
 _Piece = tuple[str, str]  # a text and its role
 
 
@@ -59,11 +53,11 @@ def redact(trajectory: Trajectory, key: bytes | None = None) -> Trajectory:
     trajectory = shortened(expect(Trajectory, trajectory, "trajectory"))
     steps = fields.join_single_keys(trajectory.steps)
     trajectory = trajectory.model_copy(update={"steps": steps})
-    cleaner = Cleaner(trajectory, steps, trajectory.slots, (trajectory.task, trajectory.request), trajectory.sensitive)
+    cleaner = Cleaner(trajectory, steps, (trajectory.task, trajectory.request), trajectory.sensitive)
     clean = rewrite(trajectory, cleaner.visit, cleaner.hidden)
-    typed = dict(cleaner.constants()) if key else {}
+    typed = cleaner.constants if key else {}
     # With the store's key equal values of two runs are told by this; without it nobody can try values.
-    made = {slot: hmac.new(key or b"", readable(one.strip()).encode(), "sha256") for slot, one in typed.items()}
+    made = {slot: hmac.new(key or b"", readable(one).encode(), "sha256") for slot, one in typed.items()}
     digests = {**trajectory.digests, **{slot: one.hexdigest()[:32] for slot, one in made.items()}}
     typed = {**trajectory.typed, **typed}
     return clean.model_copy(update={"slots": cleaner.slots, "digests": digests, "typed": typed, "sensitive": ()})
@@ -115,16 +109,13 @@ def _brief(steps: tuple[Step, ...], observations: KeepObservations) -> tuple[Ste
 
 
 def _clean_record(experience: Experience) -> Experience:
-    """Without secrets and typed text; a clean record is returned itself."""
+    """Without secrets and typed text."""
     state, action = experience.state, experience.action
     steps = fields.join_single_keys(action.steps[: schema.LONGEST_RUN])
-    told = (_collected(partial(rewrite_json, part)) for part in (state.signals, action.parameters))
-    named = [text for part in told for text, role in part if role == SECRET]
-    cleaner = Cleaner(experience, steps, experience.slots, (state.request or state.task,), named)
+    cleaner = Cleaner(experience, steps, (state.request or state.task,))
     clean = rewrite(_with_steps(experience, steps), cleaner.visit, cleaner.hidden)
     slots = {slot: cleaner.visit(kind, LABEL) for slot, kind in list(cleaner.slots.items())}
-    clean = clean.model_copy(update={"slots": slots})
-    return experience if clean == experience else clean
+    return clean.model_copy(update={"slots": slots})
 
 
 def shortened(trajectory: Trajectory) -> Trajectory:
@@ -142,18 +133,19 @@ class Cleaner:
     """Knows every value of one run; `hidden` tells which steps type a secret, `slots` what each placeholder is."""
 
     def __init__(
-        self, whole: Model, steps: Sequence[Step], slots: dict[str, str], asked: Sequence[str], sensitive: Sequence[str]
+        self, whole: Trajectory | Experience, steps: Sequence[Step], asked: Sequence[str], sensitive: Sequence[str] = ()
     ) -> None:
         self._steps, self.hidden = steps, fields.secret_fields(steps)
         found = _collected(partial(rewrite, whole))
         texts = list(dict.fromkeys(text for text, role in found if text and role != PATH))
-        self._values = Values(slots, texts)
+        named = [text for text, role in found if role == SECRET]
+        self._values = Values(whole.slots, texts)
         self.slots = self._values.slots
         self._done: dict[tuple[str, str], str] = {}
-        self._typed: dict[str, str] = {}
+        self.constants: dict[str, str] = {}  # what may be typed in every run: placeholder and value
         walks = (partial(rewrite_parameters, step, hidden) for step, hidden in zip(steps, self.hidden, strict=True))
         pieces = [[one for one in _collected(walk) if one[1] in (SECRET, TYPED)] for walk in walks]
-        self._learn_secrets(texts, sensitive, [one for of_step in pieces for one in of_step])
+        self._learn_secrets(texts, (*sensitive, *named), [one for of_step in pieces for one in of_step])
         self._learn_typed(pieces, tuple(self._values.without(text, secrets_only=True) for text in asked))
 
     def _learn_secrets(self, texts: Sequence[str], sensitive: Sequence[str], pieces: Sequence[_Piece]) -> None:
@@ -170,29 +162,23 @@ class Cleaner:
                 self._values.add(value, kind, secret=True)
 
     def _learn_typed(self, pieces: Sequence[Sequence[_Piece]], asked: Sequence[str]) -> None:
-        """What was typed, and which of it may be a constant: neither a login nor what follows one."""
+        """What was typed, and which of it may be a constant: no login, nothing behind one, and named by no request."""
         after_login = False
         for step, hidden, of_step in zip(self._steps, self.hidden, pieces, strict=True):
-            login = fields.is_login_name(step.target_control.name)
-            for text in (text for text, role in of_step if role == TYPED):
-                slot = self._values.add(text, fields.describe(readable(text.strip()), asked), secret=False).strip("{}")
-                if slot.startswith("input:") and not (hidden or after_login or login):
-                    self._typed.setdefault(slot, text.strip())
+            login = fields.names_one_of(step.target_control.name, "login")
+            for value in (text.strip() for text, role in of_step if role == TYPED):
+                kind = fields.describe(readable(value), asked)
+                slot = self._values.add(value, kind, secret=False).strip("{}")
+                few = LEAST_DIGEST <= len(value) <= _MOST_DIGEST and value.isprintable() and " from " not in kind
+                is_open = slot.startswith("input:") and not (hidden or after_login or login)
+                if few and is_open and not find_secrets(f"password: {value}"):
+                    self.constants.setdefault(slot, value)
             after_login = is_typing(step.action_type) and login
-
-    def constants(self) -> Iterator[tuple[str, str]]:
-        """What was typed, is named by no request and may be typed in every run: placeholder and value."""
-        for slot, value in self._typed.items():
-            few = LEAST_DIGEST <= len(value) <= _MOST_DIGEST and value.isprintable()
-            if few and " from " not in self._values.slots[slot] and not find_secrets(f"password: {value}"):
-                yield slot, value
 
     def visit(self, text: str, role: str) -> str:
         """One text without the values, by the role of its field."""
-        if role == SECRET:
-            return self._values.add(text, "password", secret=True)
-        if role == TYPED:
-            return self._values.add(text, "text", secret=False)
+        if role in (SECRET, TYPED):
+            return self._values.add(text, "password" if role == SECRET else "text", secret=role == SECRET)
         if (text, role) not in self._done:
             label, limit = role in (LABEL, OTHER), None if role == OTHER else MAX_TEXT
             done = self._values.without(readable(text), secrets_only=role in (WISH, PATH), label=label)
@@ -202,7 +188,7 @@ class Cleaner:
         return self._done[text, role]
 
 
-def _collected(walk: Callable[[_Visit], object]) -> list[_Piece]:
+def _collected(walk: Callable[[Visit], object]) -> list[_Piece]:
     """Every text that a walk visits, with its role."""
     found: list[_Piece] = []
 
@@ -219,17 +205,17 @@ def texts_in(model: Model) -> list[str]:
     return [text for text, _ in _collected(partial(rewrite, model))]
 
 
-def rewrite(model: _M, visit: _Visit, hidden: Sequence[bool] = ()) -> _M:
+def rewrite(model: _M, visit: Visit, hidden: Sequence[bool] = ()) -> _M:
     """A copy of a model with its texts put through `visit(text, role)`; `hidden` tells which steps type a secret."""
     changed: dict[str, Any] = {}
     for name in type(model).model_fields:
         value = getattr(model, name)
         if name == "steps" and value:
             new: Any = tuple(rewrite(step, visit, hidden[at : at + 1]) for at, step in enumerate(value))
-        elif name == "parameters" and isinstance(model, Step):
-            new = rewrite_parameters(model, any(hidden), visit)
         elif name in ("signals", "parameters") and isinstance(value, dict):
-            new = rewrite_json(value, visit)
+            new = (
+                rewrite_parameters(model, any(hidden), visit) if isinstance(model, Step) else rewrite_json(value, visit)
+            )
         else:
             new = _field(name, value, visit, hidden)
         if new != value:
@@ -237,37 +223,19 @@ def rewrite(model: _M, visit: _Visit, hidden: Sequence[bool] = ()) -> _M:
     return model.model_copy(update=changed) if changed else model
 
 
-def _field(name: str, value: Any, visit: _Visit, hidden: Sequence[bool]) -> Any:
+def _field(name: str, value: Any, visit: Visit, hidden: Sequence[bool]) -> Any:
     if isinstance(value, Model):
         return rewrite(value, visit, hidden)
     if isinstance(value, tuple):
         return tuple(_field(name, item, visit, hidden) for item in value)
     if name not in _ROLES or not isinstance(value, str) or not value:
         return value
-    if name == "action_type" and value.isidentifier() and len(value) <= _ONE_WORD:
-        return value
     return clip(visit(value, _ROLES[name]), MAX_NAME if name in _SHORT else MAX_TEXT)
 
 
-def rewrite_json(value: Any, visit: _Visit, *, secret: bool = False) -> Any:
-    """A JSON value with every text visited; a text under a name such as `password` is a secret as a whole."""
-    if isinstance(value, Mapping):
-        made = {}
-        for key, item in value.items():
-            is_slot = PLACEHOLDER.fullmatch(f"{{{{{key}}}}}")  # `secret:1` holds the kind of the secret
-            named = is_secret_name(str(key)) and not is_slot
-            made[visit(str(key), OTHER)] = rewrite_json(item, visit, secret=named)
-        return made
-    if isinstance(value, list | tuple):
-        return [rewrite_json(item, visit, secret=secret) for item in value]
-    if not isinstance(value, str) or not value:
-        return value
-    return visit(value, SECRET if secret and not PLACEHOLDER.fullmatch(value) else OTHER)
+def redact_json(value: Any, change: Callable[[str], str] = redact_text) -> Any:
+    """A copy of a JSON value with its texts changed; a text under a name such as `password` goes whole.
 
-
-def redact_json(value: Any) -> Any:
-    """A copy of a JSON value without secrets of a fixed shape; texts under a name such as `password` go whole.
-
-    What a sentence introduces is left to the gate of the record: it knows where else in the record it stands.
+    What a record is made of needs `readable` alone: the record's gate knows where else in it a secret stands.
     """
-    return rewrite_json(value, lambda text, role: HIDDEN if role == SECRET else without_shapes(text))
+    return rewrite_json(value, lambda text, role: HIDDEN if role == SECRET else change(text))

@@ -4,16 +4,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
-from ufo_experience.redact.secrets import Finding, find_secrets, find_shapes
+from ufo_experience.redact.secrets import find_secrets
 from ufo_experience.schema import MAX_TEXT, clip, expect
 
-IMAGE = "<image>"
-SECRET = "<secret>"
+IMAGE, HIDDEN = "<image>", "<secret>"
 PLACEHOLDER = re.compile(r"\{\{(?:secret|input):\d+\}\}|<secret>|<image>|<email>")
 
 _KEPT_INVISIBLE = "\n\t\u200c\u200d"  # line ends, and what joins letters of Persian and parts of an emoji
 _DATA_URL = re.compile(r"(?i)data:[\w.+/-]{0,80}(?:;[\w=.-]{1,80}){0,4};base64,[A-Za-z0-9+/=_\\-]*")
-_BASE64_IMAGE = re.compile(r"(?<![A-Za-z0-9+/])(?:iVBORw0KGgo|/9j/[42]|R0lGOD[dl]h|UklGR)[A-Za-z0-9+/=\\]{40,}")
 _BASE64_BLOCK = re.compile(r"(?<![A-Za-z0-9+/])(?=[A-Za-z+/]{0,99}\d)[A-Za-z0-9+/]{200,}={0,2}")
 _SCREENSHOT = re.compile(  # its folder names the machine
     r"(?i)(?:\b[a-z]:[\\/]|(?<![\w.~\\/-]))(?:[^\n\"'<>|:*?\\/]{1,80}[\\/]){1,30}"
@@ -35,7 +33,6 @@ _CLOSING = ")].,;:!?"  # ends a sentence or a bracket, not the address in it
 _PLACEHOLDERS = re.compile(f"({PLACEHOLDER.pattern})")
 
 Naming = Callable[[str, str], str]  # a secret and its kind → what stands in its place
-Find = Callable[[str], list[Finding]]
 
 
 def redact_text(text: str) -> str:
@@ -44,12 +41,7 @@ def redact_text(text: str) -> str:
     >>> redact_text("log in with the password hunter2-Tea")
     'log in with the password <secret>'
     """
-    return scrub(expect(str, text, "text"), lambda value, kind: SECRET)
-
-
-def without_shapes(text: str) -> str:
-    """A text without secrets of a fixed shape, images and the tails of URLs."""
-    return scrub(text, lambda value, kind: SECRET, None, find_shapes)
+    return scrub(expect(str, text, "text"), lambda value, kind: HIDDEN)
 
 
 def readable(text: str) -> str:
@@ -67,28 +59,24 @@ def one_sentence(text: str, limit: int) -> str:
     return clip(first.strip(), limit)
 
 
-def scrub(text: str, name: Naming, limit: int | None = MAX_TEXT, find: Find = find_secrets) -> str:
+def scrub(text: str, name: Naming, limit: int | None = MAX_TEXT) -> str:
     """Remove what `redact_text` removes, asking `name` for what stands in the place of each secret.
 
     It is cut to `limit` before it is searched, and searched again until nothing is found: a removal may bare a shape
     that its neighbours hid. Placeholders are never touched, and every round removes other characters, so this ends.
     """
     text = readable(text if limit is None else text[: 2 * limit])
-    while (changed := _round(text, name, find)) != text:
+    while (changed := _round(text, name)) != text:
         text = changed
     return text if limit is None else clip(text, limit)
 
 
-def _round(text: str, name: Naming, find: Find) -> str:
+def _round(text: str, name: Naming) -> str:
     text = _RUN.sub(_without_query, text) if "?" in text or "#" in text else text
-    if any(hint in text for hint in ("base64", "/9j/", "iVBOR", "R0lG", "UklG", ".")):
-        text = _BASE64_BLOCK.sub(IMAGE, _BASE64_IMAGE.sub(IMAGE, _DATA_URL.sub(IMAGE, text)))
-        text = _SCREENSHOT.sub(r"\1", text)
-
-    def without_secrets(part: str) -> str:
-        return replaced(part, ((start, end, name(part[start:end], kind)) for start, end, kind in find(part)))
-
-    return beside_placeholders(text, without_secrets)
+    text = _SCREENSHOT.sub(r"\1", _BASE64_BLOCK.sub(IMAGE, _DATA_URL.sub(IMAGE, text)))
+    return beside_placeholders(
+        text, lambda part: replaced(part, ((at, end, name(part[at:end], kind)) for at, end, kind in find_secrets(part)))
+    )
 
 
 def beside_placeholders(text: str, change: Callable[[str], str]) -> str:

@@ -4,9 +4,11 @@ Options that were chosen and keys that were pressed together (`ctrl+s`, `{ENTER}
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
@@ -29,23 +31,18 @@ _KEYS = _MODIFIERS | frozenset(
     "next prior up down left right arrowup arrowdown arrowleft arrowright capslock numlock printscreen prtsc pause "
     "break apps menu help clear plus minus add subtract multiply divide fn entf einfg".split()
 )
-_KEY = re.compile(r"(?i)\{(?:VK_)?([A-Z]+\d{0,2})(?: +(?:\d+|down|up))?\}")
-_SYMBOL_CHORD = re.compile(r"(?<![\^%+])[\^%+]{1,8}(?:\{[^{}]{1,80}\}|[A-Za-z0-9]|\([^()]{0,80}\))")
-_BRACED = re.compile(r"(?i)(?:\{.\}|\{SPACE\}){2,}")
-_IN_BRACES = re.compile(r"(?i)\{(?:(SPACE)|(.))\}")
-_SENTENCE = 5  # words from which on an argument of a call is a text that somebody wrote
-_NAMELESS = frozenset("edit text textbox textfield input field document pane custom window none null textarea".split())
-_PAD = ("", "", None)  # the run of clicks on digits
-_SINGLE = {"backspace": "\b", "space": " "}
-_SINGLE_KEYS = 3  # keys pressed one after the other that are a text; so many digits of a pad and one more, a code
-_KEY_ARGUMENTS = frozenset({"keys", "key", "keyboardkey"})
-
-# Besides the words of `secrets.txt` that introduce a password, a code or a key in running text.
-_SECRET = frozenset("pass pw psk ssn cookie authorization credential credentials passkey".split())
-_PHRASES = ("card number", "credit card", "social security", "security answer", "recovery phrase", "seed phrase")
-_LOGIN = frozenset(
-    "user username login logon account email mail userid benutzer benutzername utilisateur usuario".split()
+_PRESSED = re.compile(
+    rf"(?i)(\{{(?:VK_)?(?:{'|'.join(_MODIFIERS)})(?: +(?:\d+|down))?\}}[^{{]?"
+    rf"|\{{(?:VK_)?(?:{'|'.join(_KEYS)}|f\d{{1,2}})(?: +(?:\d+|down|up))?\}})"
 )
+_SYMBOL_CHORD = re.compile(r"(?<![\^%+])[\^%+]{1,8}(?:\{[^{}]{1,80}\}|[A-Za-z0-9]|\([^()]{0,80}\))")
+_SENTENCE = 5  # words from which on an argument of a call is a text that somebody wrote
+_Place = tuple[str, str, str | None]
+_PAD: _Place = ("type", "PIN pad", None)  # what clicks on its digits are joined to
+_SINGLE = {"backspace": "\b", "space": " "}
+_SINGLE_KEYS = 3  # keys pressed one after the other that are a text
+_KEY_ARGUMENTS = frozenset({"keys", "key", "keyboardkey"})
+_SPOKEN = ("password", "code")  # sections whose words are read in what was seen
 _COUNTED_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _SEPARATORS = re.compile(r"[\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -87,26 +84,15 @@ def is_secret_name(name: str) -> bool:
     >>> is_secret_name("txtUserPassword"), is_secret_name("PIN"), is_secret_name("Search")
     (True, True, False)
     """
-    words = words_of(name)
-    known = not _SECRET.isdisjoint(words) or any(phrase in " ".join(words) for phrase in _PHRASES)
-    return known or _names_one_of(words, "password", "code", "key")
+    return names_one_of(name, "password", "code", "key", "field")
 
 
 on_forgetting(is_secret_name.cache_clear)
 
 
-def is_login_name(name: str) -> bool:
-    """True when the next field is likely the password."""
-    return not _LOGIN.isdisjoint(words_of(name))
-
-
-def speaks_of_secrets(text: str) -> bool:
-    """True when a text speaks of a password or of a code that lets in."""
-    return _names_one_of(words_of(text), "password", "code")
-
-
-def _names_one_of(words: list[str], *sections: str) -> bool:
-    """True when a word of these sections of `secrets.txt` is among some words, or within them put together."""
+def names_one_of(name: str, *sections: str) -> bool:
+    """True when a word of these sections of `secrets.txt` is among the words of a name, or within them put together."""
+    words = words_of(name)
     spaced, joined = f" {' '.join(words)} ", "".join(words)
     nouns = ((word, inside) for word, section, inside, _ in data().nouns if section in sections)
     return any(word in joined if inside else f" {word} " in spaced for word, inside in nouns)
@@ -117,69 +103,48 @@ def join_single_keys(steps: Sequence[Step]) -> tuple[Step, ...]:
 
     No rule would see a password in its single letters. Clicked digits are joined where the run speaks of a code.
     """
-    pads = any(speaks_of_secrets(f"{step.target_control.within} {step.observation[:200]}") for step in steps)
-
-    def run_of(step: Step) -> tuple[str, str, str | None] | None:
-        """What steps share that are typed as one text; None for a step that types no single character."""
-        control = step.target_control
-        if pads and does(step.action_type, "click") and re.fullmatch(r"\d(?: ?[A-Z]{3,4})?", control.name.strip()):
-            return _PAD
-        return (step.action_type, control.name, control.type) if step.ok and _single_key(step) is not None else None
-
+    pads = any(names_one_of(f"{step.target_control.within} {step.observation[:200]}", *_SPOKEN) for step in steps)
     joined: list[Step] = []
-    for key, run in groupby(steps, key=run_of):
-        group = list(run)
-        least = _SINGLE_KEYS if key and is_press(key[0]) else _SINGLE_KEYS + 1 if key == _PAD else 2
-        joined += [_join(group)] if key is not None and len(group) >= least else group
+    for place, run in groupby(((*_single_key(step, pads), step) for step in steps), key=itemgetter(0)):
+        keys = [(key, step) for _, key, step in run]
+        joined += [_join(place, keys)] if place and len(keys) >= _SINGLE_KEYS else [step for _, step in keys]
     return tuple(joined)
 
 
-def _single_key(step: Step) -> str | None:
-    """The one character a step types, a backspace as `\\b`; None when it does something else."""
-    leaf = typed_leaf(step) if does(step.action_type, "type", "press") else None
-    if leaf is None:
-        return None
-    bare = leaf[1].strip("{}").casefold() if len(leaf[1]) > 1 else leaf[1]
-    if bare in _SINGLE:
-        return _SINGLE[bare]
-    shifted = re.fullmatch(r"(?i)shift ?\+ ?(.)", leaf[1])
-    return shifted[1].upper() if shifted else bare if len(bare) == 1 else None
+def _single_key(step: Step, pads: bool) -> tuple[_Place | None, str]:
+    """Where a step types one character (action, name and kind of the control), and which; a backspace as `\\b`."""
+    control = step.target_control
+    if pads and does(step.action_type, "click") and re.fullmatch(r"\d(?: ?[A-Z]{3,4})?", control.name.strip()):
+        return _PAD, control.name.strip()[0]
+    leaf = typed_leaf(step) if step.ok and does(step.action_type, "type", "press") else None
+    text = leaf[1] if leaf else ""
+    key = _SINGLE.get(text.strip("{}").casefold(), text if len(text) == 1 else text.strip("{}"))
+    return ((step.action_type, control.name, control.type) if len(key) == 1 else None), key
 
 
-def _join(steps: list[Step]) -> Step:
+def _join(place: _Place, keys: Sequence[tuple[str, Step]]) -> Step:
     typed: list[str] = []
-    for step in steps:
-        key = _single_key(step) or step.target_control.name.strip()[:1]
+    for key, _ in keys:
         typed = typed[:-1] if key == "\b" else [*typed, key]
-    first, leaf = steps[0], typed_leaf(steps[0])
-    if does(first.action_type, "click") and _single_key(first) is None:
-        pad = first.target_control.model_copy(update={"name": "PIN pad", "type": None})
-        parameters: dict[str, JsonValue] = {"text": "".join(typed)}
-        return first.model_copy(update={"action_type": "type", "target_control": pad, "parameters": parameters})
-    parameters = {**first.parameters, leaf[0] if leaf else "text": "".join(typed)}
-    return first.model_copy(update={"parameters": parameters, "result": "success"})
+    first, (action, name, kind) = keys[0][1], place
+    leaf = typed_leaf(first) if place != _PAD else None
+    control = first.target_control.model_copy(update={"name": name, "type": kind})
+    parameters = {**(first.parameters if leaf else {}), leaf[0] if leaf else "text": "".join(typed)}
+    update = {"action_type": action, "target_control": control, "parameters": parameters, "result": "success"}
+    return first.model_copy(update=update)
 
 
 def secret_fields(steps: Sequence[Step]) -> list[bool]:
-    """For every step whether its text goes into a secret field, by the field's name and the way there.
-
-    A step that names no control types into the last one; a tab leads from a login into the password. What is copied
-    and then pasted into a secret field is secret where it was copied.
+    """For every step whether its text goes into a secret field: by the name of the field, or, where a step names none,
+    by that of the last one and by what was seen.
     """
     fields: list[bool] = []
-    focus, copied = "", -1
-    for place, step in enumerate(steps):
-        named = actions.control_names(step)
-        name = named if any(word not in _NAMELESS for word in words_of(named)) else ""
-        fields.append(is_secret_name(name or focus) or (not name and speaks_of_secrets(step.observation[:200])))
-        if does(step.action_type, "copy"):
-            copied = place
-        if actions.is_paste(step) and fields[-1] and copied >= 0:
-            fields[copied] = True
-        leaf = typed_leaf(step) if takes_text(step.action_type) else None
-        focus = name or focus if takes_text(step.action_type) else name
-        if leaf and ("{tab" in leaf[1].casefold() or "\t" in leaf[1] or leaf[1].strip().casefold() == "tab"):
-            focus = "password" if is_login_name(focus) and not is_secret_name(focus) else ""
+    focus = ""
+    for step in steps:
+        name, named = actions.control_names(step), step.target_control.name
+        led = not named and (is_secret_name(focus) or names_one_of(step.observation[:200], *_SPOKEN))
+        fields.append(led or is_secret_name(name))
+        focus = name if named or not takes_text(step.action_type) else focus
     return fields
 
 
@@ -196,56 +161,58 @@ def is_chord(value: str, *, bare: bool = True) -> bool:
 
 def _split(value: str) -> Iterator[tuple[str, bool]]:
     """Cut `value` into (piece, whether it is text); one character after a modifier belongs to it: `{VK_CONTROL}a`."""
-    end = 0
-    for match in _KEY.finditer(value):
-        key = match[1].casefold()
-        if (key not in _KEYS and not re.fullmatch(r"f\d{1,2}", key)) or match.start() < end:
-            continue
-        if match.start() > end:
-            yield value[end : match.start()], True
-        after = match.end()
-        if key in _MODIFIERS and value[after : after + 1] not in ("", "{") and not match[0].casefold().endswith(" up}"):
-            after += 1
-        yield value[match.start() : after], False
-        end = after
-    if end < len(value):
-        yield value[end:], True
+    return ((piece, place % 2 == 0) for place, piece in enumerate(_PRESSED.split(value)) if piece)
+
+
+class Typing(NamedTuple):
+    """What the texts of a JSON value are: those of no action, unless it says so."""
+
+    takes: bool = False  # it types them
+    calls: bool = False  # a call, whose sentences somebody wrote
+    secret: bool = False  # into a field of a secret
+    bare: bool = False  # a key's name alone ("enter") is a key
 
 
 def rewrite_parameters(step: Step, secret: bool, visit: Visit) -> dict[str, JsonValue]:
     """The parameters of a step with every text in them, names included, put through `visit(text, role)`."""
     takes, leaf, calls = takes_text(step.action_type), typed_leaf(step), actions.kind_of(step.action_type) == "other"
     bare = is_press(step.action_type) or (leaf is not None and plain(leaf[0]) in _KEY_ARGUMENTS)
+    made: dict[str, JsonValue] = rewrite_json(step.parameters, visit, Typing(takes, calls, secret, bare))
+    return made
 
-    def rewrite(value: JsonValue, key: str, hidden: bool) -> JsonValue:
-        written = calls and isinstance(value, str) and len(value.split()) >= _SENTENCE
-        typed = (takes or written) and not actions.is_option(key)
-        role = SECRET if hidden or (typed and secret) else TYPED if typed else OTHER
-        if isinstance(value, dict):
-            inside = hidden or any(is_secret_name(str(value[name])) for name in actions.FIELD_NAMES if name in value)
-            secrets = {name for name in value if (inside and name.casefold() in FIELD_VALUES) or is_secret_name(name)}
-            return {visit(name, OTHER): rewrite(item, name, name in secrets) for name, item in value.items()}
-        if isinstance(value, list):
-            texts = [item for item in value if isinstance(item, str)]
-            if typed and not hidden and len(texts) == len(value) > 0 and is_chord("+".join(texts)):
-                return value
-            by_key = len(value) > 1 and len(texts) == len(value) and all(len(text) == 1 for text in texts)
-            return [rewrite(item, key, hidden) for item in (["".join(texts)] if by_key else value)]
-        if isinstance(value, str):
-            return visit(value, OTHER) if role == OTHER else text_of(value, role)
-        told = role == SECRET or (role == TYPED and key.casefold() in FIELD_VALUES)
-        return visit(str(value), role) if told and not isinstance(value, bool) and value is not None else value
 
-    def text_of(value: str, role: str) -> str:
-        one_key = role == TYPED and bare and len(value) == 1
-        if one_key or not value.strip() or is_placeholder(value) or is_chord(value, bare=bare):
+def rewrite_json(value: Any, visit: Visit, how: Typing = Typing(), key: str = "", hidden: bool = False) -> Any:  # noqa: B008
+    """A JSON value with every text visited; a text under a name such as `password` is a secret as a whole."""
+    written = how.calls and isinstance(value, str) and len(value.split()) >= _SENTENCE
+    typed = (how.takes or written) and not actions.is_option(key)
+    role = SECRET if hidden or (typed and how.secret) else TYPED if typed else OTHER
+    if isinstance(value, Mapping):
+        inside = hidden or any(is_secret_name(str(value[name])) for name in actions.FIELD_NAMES if name in value)
+        named = {name: is_secret_name(name) and not is_placeholder(f"{{{{{name}}}}}") for name in map(str, value)}
+        secrets = {name for name in named if named[name] or (inside and name.casefold() in FIELD_VALUES)}
+        return {
+            visit(name, OTHER): rewrite_json(item, visit, how, name, name in secrets)
+            for name, item in zip(named, value.values(), strict=True)
+        }
+    if isinstance(value, list | tuple):
+        texts = [item for item in value if isinstance(item, str)]
+        all_texts = len(texts) == len(value)
+        if typed and not hidden and texts and all_texts and is_chord("+".join(texts)):
             return value
-        # `{P}{a}{s}` is `Pas`.
-        plain_keys = _BRACED.sub(lambda run: _IN_BRACES.sub(lambda one: " " if one[1] else one[2], run[0]), value)
-        pieces = ((piece, said and piece.strip() and not is_placeholder(piece)) for piece, said in _split(plain_keys))
-        return "".join(visit(piece, role) if said else piece for piece, said in pieces)
+        by_key = (typed or hidden) and len(value) > 1 and all_texts and all(len(text) == 1 for text in texts)
+        return [rewrite_json(item, visit, how, key, hidden) for item in (["".join(texts)] if by_key else value)]
+    if isinstance(value, str):
+        return visit(value, OTHER) if role == OTHER and value else _typed_text(value, role, visit, how.bare)
+    told = role == SECRET or (role == TYPED and key.casefold() in FIELD_VALUES)
+    return visit(str(value), role) if told and not isinstance(value, bool) and value is not None else value
 
-    return {visit(name, OTHER): rewrite(item, name, is_secret_name(name)) for name, item in step.parameters.items()}
+
+def _typed_text(value: str, role: str, visit: Visit, bare: bool) -> str:
+    one_key = role == TYPED and bare and len(value) == 1
+    if one_key or not value.strip() or is_placeholder(value) or is_chord(value, bare=bare):
+        return value
+    pieces = ((piece, said and piece.strip() and not is_placeholder(piece)) for piece, said in _split(value))
+    return "".join(visit(piece, role) if said else piece for piece, said in pieces)
 
 
 def is_placeholder(value: str) -> bool:

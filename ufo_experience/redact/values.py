@@ -5,11 +5,11 @@ hide. Where a copy stands, its placeholder is written. Finding is linear in the 
 """
 
 import base64
-import binascii
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import unquote_plus
 
@@ -18,7 +18,7 @@ from ufo_experience.redact.tokens import is_stand_in
 
 _START = 4  # letters and digits by which a value is looked up; shorter ones are removed only where they were typed
 _ANYWHERE = 6  # of a secret that is removed in the middle of a word, too
-_ENCODED = re.compile(r"[A-Za-z0-9+/=_%-]{8,4000}")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_%-]{8,4000}={0,2}")
 _NUMBERED = re.compile(r"\{\{(secret|input):(\d+)\}\}")
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
 
@@ -114,11 +114,6 @@ def _decodings(run: str) -> Iterator[str]:
         yield unquote_plus(run, errors="replace")
     if re.fullmatch(r"[0-9A-Fa-f]+", run) and len(run) % 2 == 0:
         yield bytes.fromhex(run).decode("utf-8", "replace")
-    bare = run.strip("=%-_").replace("-", "+").replace("_", "/")
-    for offset in range(4) if len(bare) >= 8 else ():
-        part = bare[offset:]
-        part = part[: len(part) - (len(part) % 4 == 1)]
-        try:
-            yield base64.b64decode(part + "=" * (-len(part) % 4)).decode("utf-8", "ignore")
-        except (binascii.Error, ValueError):
-            continue
+    bare = run.rstrip("=").replace("-", "+").replace("_", "/")
+    with suppress(ValueError):
+        yield base64.b64decode(bare + "=" * (-len(bare) % 4)).decode("utf-8", "ignore")

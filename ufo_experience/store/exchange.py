@@ -14,7 +14,7 @@ from typing import Any
 
 from ufo_experience.errors import DataError, StorageError, UsageError
 from ufo_experience.ids import content_id, is_id
-from ufo_experience.redact import KeepObservations, redact_json, redact_record
+from ufo_experience.redact import KeepObservations, readable, redact_json, redact_record
 from ufo_experience.schema import MAX_RECORD_BYTES, Experience, Trust, Usage, Verdict, validate
 from ufo_experience.store.base import ExperienceStore, Status
 from ufo_experience.store.files import read_regular, read_utf8, replace_file
@@ -172,7 +172,7 @@ def _read_entry(entry: Any, restore: bool) -> Experience:
     """An experience of our own form, or a triple with optional metadata; a stranger's waits for approval."""
     if not isinstance(entry, Mapping):
         raise DataError("not an object", code="E_SCHEMA")
-    given = dict(entry) if restore else redact_json(dict(entry))
+    given = dict(entry) if restore else redact_json(dict(entry), readable)
     if "id" in given:
         one = validate(Experience, given)
     else:

@@ -9,12 +9,13 @@ something) stays unless it was overwritten or undone. What no single run can tel
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from ufo_experience.actions import does, plain, typed_leaf
+from ufo_experience.controls import LANDMARKS, is_part_of_page
 from ufo_experience.request import words
 from ufo_experience.schema import Step, Trajectory, Visibility
 
@@ -35,15 +36,17 @@ class _Act:
 
     def __init__(self, step: Step, told: Visibility = _UNTOLD) -> None:
         leaf = typed_leaf(step)
-        self.page, self.screen = told.page_before.get(step.step_number), told.screen_before.get(step.step_number)
-        self.held = told.held_before.get(step.step_number)
-        self.stands = frozenset(
-            told.standing_before.get(step.step_number, ())
-        )  # before these steps it stood there, too
-        self.shows = frozenset(told.showing_before.get(step.step_number, ()))  # and before these it showed what it sets
-        self.number, self.seen, self.application = step.step_number, step.observation, step.application
+        self.number = number = step.step_number
+        self.at = number  # the step before which it is done, once what led there is cut
+        self.page, self.screen = told.page_before.get(number), told.screen_before.get(number)
+        self.held = told.held_before.get(number)
+        self.stands = frozenset(told.standing_before.get(number, ()))  # before these steps it stood there, too
+        self.shows = frozenset(told.showing_before.get(number, ()))  # and before these it showed what it sets
+        self.seen, self.application = step.observation, step.application
         self.verb, self.name = plain(step.action_type), step.target_control.name.strip()
         self.kind = plain(step.target_control.type or "")
+        self.within = step.target_control.within
+        self.is_in_menu = is_part_of_page(self.within, LANDMARKS)
         self.control = (step.target_control, step.application)
         self.deed = (step.action_type, self.control, step.parameters)
         # What it types, presses or says otherwise; the rest tells, for example, which one of several equal controls.
@@ -56,8 +59,9 @@ class _Act:
         self.sets = (self.types or self.chooses) and bool(self.name)  # the text or the option of a named control
         self.keys = [] if self.sets else _keys_in(self.said)
         self.searches = bool(_NAMES["searching"] & set(words(self.name)))
-        self.opens = self.name.endswith(("…", "..."))  # three dots behind a name say so
+        self.opens = self.name.endswith(("…", "...")) or number in told.opening  # three dots say so
         self.clears = self.keys[:2] == ["ctrl", "a"] or self.keys in (["del"], ["delete"], ["back"], ["backspace"])
+        self.moves = does(self.verb, "press") and len(self.keys) == 1 and self.keys[0] in _NAMES["moving_keys"]
         self.undoes = self.keys[:2] == ["ctrl", "z"] or self.is_button("undoing")
         self.leaves = self.keys in (["esc"], ["escape"]) or self.goes_back or self.is_button("leaving")
 
@@ -154,15 +158,17 @@ class _Way:
         before = list(self.kept)
         if not any(rule(act) for rule in rules if self.kept):  # a rule may have dropped the last one
             gone = before[len(self.kept) :] if before[: len(self.kept)] == self.kept else []
-            act.screen = gone[0].screen if gone else act.screen  # from where it is done without them
+            act.screen, act.at = (
+                (gone[0].screen, gone[0].at) if gone else (act.screen, act.at)
+            )  # from there without them
             self.kept.append(act)
 
     def _end(self) -> None:
         """Links behind the last step that sent something off, and there before it, lead to nothing that is asked."""
-        sent = [at for at, one in enumerate(self.kept) if _sends(one)]
-        behind = self.kept[sent[-1] + 1 :] if sent else []
-        last = self.kept[sent[-1]].number if sent else 0
-        if all(one.clicks and one.is_of("links") and last in one.stands and not self._is_named(one) for one in behind):
+        last = next((one.number for one in reversed(self.kept) if _sends(one)), 0)
+        behind = [one for one in self.kept if last and one.number > last]
+        links = all(one.clicks and (one.is_of("links") or one.opens) for one in behind)
+        if links and all(last in one.stands and not self._is_named(one) for one in behind):
             self._drop(behind, ELSEWHERE)
 
     def _changes_nothing(self, act: _Act, after: _Act | None) -> bool:
@@ -176,46 +182,39 @@ class _Way:
         same = after is not None and act.screen is not None and act.screen == after.screen and act.deed != after.deed
         if not same or after is None or self._is_named(act):
             return False
-        moves = does(act.verb, "press") and len(act.keys) == 1 and act.keys[0] in _NAMES["moving_keys"]
         follows = self._leads(after) or (after.sets and bool(after.shows))
-        return moves or (act.clicks and act.is_of("shown") and follows)
+        return act.moves or (act.clicks and act.is_of("shown") and follows)
 
     def _stood_there(self, act: _Act) -> bool:
-        """A link that was there before, the same in the same place: what only led elsewhere in between goes.
-
-        Two links that stay on all screens in between are of one menu. Another is the same where the task names it.
-        """
-        if not (act.clicks and act.is_of("links")):
+        """A link or a menu that was there before, in the same place: what only led elsewhere in between goes."""
+        if not (act.clicks and (act.is_of("links") or act.opens)):
             return False
         gone: list[_Act] = []
         for one in reversed(self.kept):
-            leads = (self._leads(one) or one.leaves) and not one.is_of("option_boxes")
+            leads = (self._leads(one) or one.leaves or one.moves) and not one.is_of("option_boxes")
             if not (leads or one.searches) or self._is_named(one):
                 break
             gone.insert(0, one)
-        while gone and not (self._is_beside(act, gone) or self._is_same(act, gone[0])):
+        while gone and (self._leave_more(gone) or not (self._is_beside(act, gone) or self._is_same(act, gone[0]))):
             del gone[0]
         return bool(gone) and self._drop(gone, ELSEWHERE)
 
     @staticmethod
     def _is_beside(act: _Act, gone: Sequence[_Act]) -> bool:
-        """True for a link that stays where it is from a search or another link of its menu on."""
-        earlier, meanwhile = gone[0], {one.number for one in (*gone, act)}
-        if earlier.searches:
-            return meanwhile <= act.stands
+        """True for what stays where it is from a search or another link of its menu on, on all screens in between."""
+        earlier, meanwhile = gone[0], {act.number, *(one.at for one in gone)}
         relative = _NAMES["relative"] & {*words(act.name), *words(earlier.name)}  # to another place from each page
-        of_one = (
-            not relative
-            and act.control[0].within == earlier.control[0].within
-            and earlier.clicks
-            and earlier.is_of("links")
-        )
-        return of_one and meanwhile <= act.stands and meanwhile <= earlier.stands
+        of_all_pages = not relative and act.is_in_menu and (earlier.opens or earlier.is_in_menu)
+        of_one = not relative and act.within == earlier.within and earlier.clicks and earlier.is_of("links")
+        if earlier.searches or of_all_pages:
+            return meanwhile <= act.stands
+        return of_one and meanwhile <= act.stands & earlier.stands
 
     def _is_same(self, act: _Act, earlier: _Act) -> bool:
-        """True where what the task names was there before an earlier step, in the same row or group."""
-        led = earlier.searches or earlier.is_of("links")
-        return led and self._is_named(act) and bool(act.control[0].within) and earlier.number in act.stands
+        """True where it was there before an earlier step, in the same row or, if the task names it, the same group."""
+        in_row = {*words(act.name)} < {*words(act.within)} and not is_part_of_page(act.within)
+        known = in_row or (bool(act.within) and self._is_named(act))
+        return known and earlier.at in act.stands and act.name != earlier.name  # of two rows both may be asked
 
     def tell_scrolling_once(self) -> None:
         """How far scrolling goes differs from screen to screen; once tells the direction."""
@@ -225,11 +224,11 @@ class _Way:
 
     def _undoes(self, act: _Act) -> bool:
         """Undo, the same switch again, scrolling the other way: both steps go."""
-        last = self.kept[-1]
+        last, switches = self.kept[-1], act.clicks and act.is_of("toggles")
         scrolled = act.scrolls and last.scrolls and act.said != last.said
-        switched = act.clicks and act.is_of("toggles") and act.deed == last.deed
-        undone = (act.undoes or scrolled or switched) and not self._is_asked(act)
-        return undone and self._drop([last], UNDONE, act)
+        before = [one for one in self._form(self.kept, act) if switches and one.deed == act.deed]
+        undone = (act.undoes or scrolled or before) and not self._is_asked(act)
+        return bool(undone) and self._drop(before[-1:] or [last], UNDONE, act)
 
     def _leaves(self, act: _Act) -> bool:
         """Escape, Cancel, Back: the steps that only led into what is left go, back to the one that opened it."""
@@ -264,7 +263,7 @@ class _Way:
         earlier, between = self.kept[place], self.kept[place + 1 :]
         if not earlier.sets:  # a click into the field, right before it is set
             return not between and self._drop([earlier], AGAIN)
-        if not all(one.clears or one.sets or one.types or one.is_of("toggles") or self._leads(one) for one in between):
+        if not all(one.clears or one.types or self._is_unsent(one) or self._leads(one) for one in between):
             return False  # the first value had an effect, as an entry of a list
         still_there = act.held == act.said if act.held is not None else not any(map(self._leads, between))
         if earlier.said == act.said and still_there:
@@ -282,16 +281,12 @@ class _Way:
             return False
         for place in reversed(range(len(self.kept))):
             earlier, since = self.kept[place], self.kept[place + 1 :]
-            only_shown = (
-                earlier.is_button("previewing") and earlier.number in act.stands and not self._is_named(earlier)
-            )
-            if only_shown or (
-                earlier.deed == act.deed and self._is_still_unsent(self._form(self.kept[:place]), since, act)
-            ):
+            shown = earlier.is_button("previewing") and earlier.number in act.stands and not self._is_named(earlier)
+            form = self._form(self.kept[:place], act)
+            if shown or (earlier.deed == act.deed and self._is_still_unsent(form, since, act)):
                 self._drop([earlier], AGAIN)
             elif not self._is_unsent(earlier):
                 break
-        self._drops_wrong_button(act)
         form = self._form(self.kept, act)
         said = {one.said.casefold() for one in form if one.sets}
         for at in reversed(range(len(self.kept) - len(form))):
@@ -302,27 +297,19 @@ class _Way:
                 self._drop([one], ELSEWHERE)
         return False
 
-    def _drops_wrong_button(self, act: _Act) -> None:
-        """Another button emptied the form and left no trace on its page; then all was set once more."""
-        form = self._form(self.kept)
-        before = self.kept[: len(self.kept) - len(form)]
-        if before and _sends(before[-1]) and before[-1].deed != act.deed:
-            again = {(one.control, one.said, one.page) for one in form}
-            first = self._form(before[:-1])
-            if first and all((one.control, one.said, one.page) in again for one in first):
-                self._drop([*first, before[-1]], CIRCLE)
-
     @staticmethod
     def _is_still_unsent(form: Sequence[_Act], since: Sequence[_Act], act: _Act) -> bool:
         """True where all that was set on a form shows there still, or has got back the value it had before."""
-        last = {one.control: one.said for one in since if one.sets}
-        fields = [one for one in form if one.sets]
-        back = [one.held is not None and last.get(one.control) == one.held for one in fields]
-        return bool(fields) and all(same or act.number in one.shows for one, same in zip(fields, back, strict=True))
+        fields, later = [one for one in form if one.sets], [one for one in since if one.sets]
+        last = {one.control: one.said for one in later}
+        held = {one.control: one.held for one in reversed(later)}  # when it was first set again
+        shown = [act.number in one.shows or held.get(one.control) == one.said for one in fields]
+        back = [one.control in last and last[one.control] in (one.held, any(shown) and one.said) for one in fields]
+        return bool(fields) and all(map(max, shown, back))
 
-    def _form(self, acts: Sequence[_Act], sent: _Act | None = None) -> list[_Act]:
+    def _form(self, acts: Sequence[_Act], sent: _Act) -> list[_Act]:
         """The last of these steps, as far as they set something on one page, which was `sent` in vain meanwhile."""
-        is_part = [self._is_unsent(one) or (sent is not None and one.deed == sent.deed) for one in acts]
+        is_part = [self._is_unsent(one) or one.deed == sent.deed for one in acts]
         led = next((at for at in reversed(range(len(acts))) if not is_part[at]), -1)
         return list(acts[led + 1 :])
 
@@ -332,8 +319,9 @@ class _Way:
         siblings = act.is_of("siblings") and last.kind == act.kind and act.application == last.application
         siblings = siblings and last.number in self._visible.get(act.number, (last.number,))
         if siblings and last.clicks and not self._is_named(last):
-            self._drop([last], ELSEWHERE)
-        elif len(self.kept) > 2 and last.is_of("option_boxes"):
+            was_chosen = last.at in act.shows and not self._is_named(act)
+            return self._drop([last], ELSEWHERE, act if was_chosen else None)
+        if len(self.kept) > 2 and last.is_of("option_boxes"):
             box, option = self.kept[-3:-1]
             if act.kind == option.kind and box.is_of("option_boxes") and last.name in (option.name, box.name):
                 self._drop([option, last], OVERWRITTEN)
@@ -352,14 +340,10 @@ class _Way:
             if away and act.screen is not None and act.screen == earlier.screen and self._left_nothing(between):
                 return self._drop(between, CIRCLE)
             same = act.clicks and act.name and (act.verb, act.control) == (earlier.verb, earlier.control)
-            if same and self._comes_back(earlier, between):
+            if same and self._comes_back(act, earlier, between):
                 return self._drop(between, AGAIN if len(between) == 1 else CIRCLE)
-            if not (
-                self._leads(earlier)
-                or earlier.leaves
-                or (act.screen is not None and self._is_unsent(earlier))
-                or refused
-            ):
+            goes_on = self._leads(earlier) or earlier.leaves or refused
+            if not (goes_on or (act.screen is not None and self._is_unsent(earlier))):
                 break  # no circle goes past a step that lasts
         return False
 
@@ -378,25 +362,31 @@ class _Way:
 
     def _was_in_view(self, act: _Act) -> bool:
         """A control that was in view before: a menu or dialog opened in between was opened in vain."""
-        while self.kept and self.kept[-1].number in self._visible.get(act.number, ()):
+        while self.kept and self.kept[-1].at in (act.stands or self._visible.get(act.number, ())):
             last = self.kept[-1]
             opened = last.opens or (last.kind == "menuitem" and last.number in self._opened)
+            opened = opened or (act.sets and last.is_of("fields") and not last.is_of("option_boxes"))
             if not opened or self._is_named(last) or not last.clicks:
                 break
             self._drop([last], ELSEWHERE)
         return False
 
-    def _comes_back(self, earlier: _Act, between: Sequence[_Act]) -> bool:
+    def _comes_back(self, act: _Act, earlier: _Act, between: Sequence[_Act]) -> bool:
         """True when clicking this control again ends a circle that changed nothing. A button twice is two clicks."""
-        if len(between) == 2 and earlier.kind == "button":
-            return between[1].leaves and not self._is_asked(between[1])
+        if len(between) > 1 and earlier.kind == "button" and (act.page is None or act.page != earlier.page):
+            left = len(between) == 2 and between[1].leaves and not self._leave_more(between)
+            return left and not self._is_asked(between[1])
         acted = any(one.kind == "menuitem" for one in between[1:])  # a menu that was not left did something
         # The menu is open again, but over another tab or folder.
         moved = not earlier.is_of("places") and any(one.is_of("places") for one in between)
         return self._all_lead(between) and not acted and not moved
 
-    def _all_lead(self, acts: Iterable[_Act]) -> bool:
-        return all(self._leads(one) or one.leaves for one in acts)
+    def _all_lead(self, acts: Sequence[_Act]) -> bool:
+        return all(self._leads(one) or one.leaves for one in acts) and not self._leave_more(acts)
+
+    def _leave_more(self, acts: Sequence[_Act]) -> bool:
+        """True where one of these steps leaves a dialog that was there before all of them."""
+        return any(one.leaves and acts[0].at in (one.stands or self._visible.get(one.number, ())) for one in acts)
 
     def _leads(self, act: _Act) -> bool:
         """True for a step that only leads somewhere: a menu, a page, a dialog; not for an option that is chosen."""
@@ -438,4 +428,7 @@ def _is_field(earlier: _Act, act: _Act) -> bool:
 
 def _sends(act: _Act) -> bool:
     """True for a button or Enter: what was set until then may be sent off."""
-    return (act.clicks and act.kind == "button" and not act.leaves) or act.keys in (["enter"], ["return"])
+    return (act.clicks and act.kind == "button" and not act.leaves and not act.opens) or act.keys in (
+        ["enter"],
+        ["return"],
+    )

@@ -210,14 +210,13 @@ def listed_controls(
     for number, item in enumerate(as_list(controls)[:MAX_IN_VIEW]):
         one, (name, kind) = as_dict(item), named(item)
         mark = next((as_name(one[key]) for key in label if key in one), "" if label else str(number))
-        dialog, checked, selected = (
-            state if isinstance(state := one.get(key), bool) else None for key in ("dialog", "checked", "selected")
+        dialog, checked, selected, expanded = (
+            state if isinstance(state := one.get(key), bool) else None
+            for key in ("dialog", "checked", "selected", "expanded")
         )
         value = as_name(one["value"])[:NAME_LENGTH] if one.has("value") else None
-        within = one.name("within") or None
-        found.append(
-            ListedControl(mark, name[:NAME_LENGTH], kind[:_KIND_LENGTH], within, dialog, checked, selected, value)
-        )
+        place = mark, name[:NAME_LENGTH], kind[:_KIND_LENGTH], one.name("within") or None
+        found.append(ListedControl(*place, dialog, checked, selected, expanded, value))
     return tuple(found)
 
 
