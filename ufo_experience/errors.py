@@ -8,7 +8,7 @@ Errors of other libraries are chained (`raise … from error`).
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import wraps
@@ -19,6 +19,7 @@ C = TypeVar("C", bound=type)
 _PACKAGE = __name__.partition(".")[0]
 _NAMES = Path(__file__).with_name("elsewhere.txt").read_text("utf-8")
 _ELSEWHERE = dict(re.findall(r"^([^#:]+): (.+)$", _NAMES, re.MULTILINE))  # our name of a thing → its names elsewhere
+FIELDS_OF: dict[str, Collection[str]] = {"settings": (), "where": ()}  # told where these are defined
 _GIVEN_IN = {
     "settings": "a setting is given so: settings=Settings",
     "where": "a filter is given so: where=RecordFilter",
@@ -186,14 +187,6 @@ def no_such_name(name: str, kind: type) -> AttributeError:
     return AttributeError(f"ufo_experience has no {name!r}{said}", name=name)
 
 
-def _fields(name: str) -> Iterable[str]:
-    """The fields of what is given as `settings` or `where`; imported here, for both import this module."""
-    from ufo_experience.settings import Settings
-    from ufo_experience.store.selection import RecordFilter
-
-    return Settings.model_fields if name == "settings" else vars(RecordFilter())
-
-
 def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
     parameters = inspect.signature(method).parameters
     by_name = inspect.Parameter.KEYWORD_ONLY
@@ -212,7 +205,7 @@ def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
             meant = f"did you mean {near}? " if wrong and (near := nearest(wrong, parameters)) else ""
             if wrong and not meant:
                 found = [(said, name) for name, said in _GIVEN_IN.items() if name in parameters]
-                meant = "".join(f"{said}({wrong}=…); " for said, name in found if wrong in _fields(name))
+                meant = "".join(f"{said}({wrong}=…); " for said, name in found if wrong in FIELDS_OF[name])
             if hasattr(args[0], f"{wrong}_{own}"):
                 meant = f"did you mean {wrong}_{own}? "
             said = str(error).replace(method.__qualname__, kind if own == "__init__" else own)

@@ -23,7 +23,7 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from ufo_experience.errors import DataError, UsageError, names_methods, nearest, plain_words
+from ufo_experience.errors import FIELDS_OF, DataError, UsageError, names_methods, nearest, plain_words
 from ufo_experience.schema import Trust
 
 PREFIX = "UFO_EXPERIENCE_"
@@ -91,6 +91,9 @@ class Settings(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise UsageError(_explained(str(first["loc"][0]), first["type"], first["msg"], first["input"])) from error
+
+
+FIELDS_OF["settings"] = Settings.model_fields
 
 
 def load_settings(

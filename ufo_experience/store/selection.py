@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from difflib import get_close_matches
 from typing import Literal
 
-from ufo_experience.errors import NotFoundError, UsageError, names_arguments
+from ufo_experience.errors import FIELDS_OF, NotFoundError, UsageError, names_arguments
 from ufo_experience.ids import is_id
 from ufo_experience.redact.run import texts_in
 from ufo_experience.redact.secrets import is_spaceless
@@ -72,6 +72,9 @@ class RecordFilter:
             and (self.search is None or holds_words(searched(one), self.search))
             and (self.risk is None or _at_risk(one, self.risk))
         )
+
+
+FIELDS_OF["where"] = vars(RecordFilter())
 
 
 class ChangeReport(tuple[Experience, ...]):
