@@ -119,5 +119,6 @@ def test_nobody_is_asked_where_nothing_is_stored(stub, tmp_path):
 
 
 def test_an_unknown_judge_is_named(stub, tmp_path):
-    with pytest.raises(UsageError, match="auto, off, openai:MODEL"):
-        memory_at(tmp_path, "gpt").retrieve(KNOWN[0])
+    """At once, not with the first question."""
+    with pytest.raises(UsageError, match="auto, off, or openai:MODEL, not 'gpt'"):
+        memory_at(tmp_path, "gpt")
