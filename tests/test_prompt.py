@@ -452,6 +452,7 @@ def test_cleaning_twice_is_cleaning_once(text: str) -> None:
     texts=st.lists(_known_text, min_size=1, max_size=3), success=st.sampled_from([True, False, None]), task=_known_text
 )
 @example(texts=["¹\r>>>01234567"], success=True, task="¹\r>>>01234567")  # the row of what the task names, on two lines
+@example(texts=['1. click "x"'], success=True, task="No. 01234567")  # an item is told by the number it begins with
 @example(texts=["0A0"], success=True, task="A0")  # a control that bears the task's value bears that of the new task
 def test_no_record_breaks_out_of_the_block(texts: list[str], success: bool | None, task: str) -> None:
     """For any text in every field: two markers, what reads back is the cleaned values or words of the task at hand, the
@@ -469,7 +470,8 @@ def test_no_record_breaks_out_of_the_block(texts: list[str], success: bool | Non
     assert {*block.ids, *block.dropped} == text_of.keys()
     for text, record in zip([text_of[id] for id in block.ids], records, strict=True):
         (step,) = next(record[key] for key in _STEPS_OF if key in record)
-        assert step["control"] == inert(clean(text.strip(), 120)) or step["control"] in inert(clean(task))
+        told, label = step["control"].removesuffix("…").rstrip(". "), inert(clean(text.strip(), 120))
+        assert step["control"] == label or label.startswith(told) or told in inert(clean(task))
         assert all("\n" not in line for line in texts_of({**step, "control": ""}))
     assert strip_block(block.text) == ""
     assert hits == before
