@@ -276,6 +276,15 @@ def test_a_secret_in_a_text_is_removed():
     assert [text for text, secret in SECRETS if secret in redact_text(text)] == []
 
 
+@pytest.mark.parametrize(("text", "clean"), [
+    ("Install GitLens in VS Code", "Install GitLens in VS Code"),
+    ("Use hunter2-Tea as the password", "Use <secret> as the password"),
+    ("Take 4471 as the PIN", "Take <secret> as the PIN"),
+])  # fmt: skip
+def test_before_its_word_a_password_is_a_secret_and_of_a_code_a_number_alone(text, clean):
+    assert redact_text(text) == clean
+
+
 def test_harmless_texts_stay_but_for_a_few():
     changed = [text for text in HARMLESS if redact_text(text) != text]
     assert len(changed) <= 5, changed
