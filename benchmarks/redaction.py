@@ -77,10 +77,17 @@ def stored(row: Row) -> str:
         return data.decode("utf-8", "replace")
 
 
+_RARE = 8  # characters of a text that no id or time holds by chance
+
+
 def kept_typed(row: Row) -> bool:
-    """True when what was typed into a secret field stands in clear in the store, and the task does not name it."""
-    text = stored(row)
-    return row["secret"] in text or json.dumps(row["secret"])[1:-1] in text
+    """True when what was typed into a secret field stands in clear in the store, and the task does not name it.
+
+    A short text such as "902" stands by chance in ids and times; what is kept stands there every time.
+    """
+    written = (row["secret"], json.dumps(row["secret"])[1:-1])
+    tries = 1 if len(row["secret"]) >= _RARE else 6
+    return all(any(one in text for one in written) for text in (stored(row) for _ in range(tries)))
 
 
 def shown_of(row: Row) -> tuple[bool, bool, bool]:
