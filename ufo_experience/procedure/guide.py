@@ -256,10 +256,8 @@ class Guide:
         found = self._find(place, screen)
         if isinstance(found, Stop):
             return found
-        opens = step.role == "hyperlink" and place + 1 < len(
-            self._steps
-        )  # a link to the page itself may open something
-        if opens and not isinstance(self._find(place + 1, screen), Control):
+        may_open = step.role == "hyperlink" and place + 1 < len(self._steps)  # also a link to the page itself
+        if may_open and not isinstance(self._find(place + 1, screen), Control):
             return found
         return effect_is_there(step, found, self.procedure.request) or found
 

@@ -164,15 +164,16 @@ def _side_by_side(a: Sequence[Piece], b: Sequence[Piece], old: str, new: str) ->
             found += [two for two in both if two[0].kind or two[0].said or is_odd(two[0].text)]
         elif kind == "replace" and len(marked[0]) == len(marked[1]) > 0:
             found += [two for two in zip(*marked, strict=True) if _are_of_a_kind(*two) or two == (a[i], b[k])]
-        elif (
-            kind == "replace"
-            and j - i <= _LONGEST
-            and m - k <= max(_LONGEST, *(2 * count_words(one.text) for one in a[i:j]))
-        ):
+        elif kind == "replace" and j - i <= _LONGEST and m - k <= _most_for(a[i:j]):
             two = _joined(a[i:j], old), _joined(b[k:m], new)
             is_loose = _LOOSE.issuperset(one.kind for one in b[k:m]) or j - i == m - k == 1
             found += [two] if is_loose and _is_value(*two, first=i == 0) else []
     return [two for two in found if two not in unled or two[0].kind not in _unclear(a, b, found, unled)]
+
+
+def _most_for(pieces: Sequence[Piece]) -> int:
+    """How many words may stand in the place of some pieces."""
+    return max(_LONGEST, *(2 * count_words(one.text) for one in pieces))
 
 
 def _are_of_a_kind(one: Piece, other: Piece) -> bool:

@@ -74,9 +74,8 @@ def is_strong(token: str) -> bool:
     numbers = re.findall(r"\d+", token)
     if len(numbers) != 1:
         return False
-    one_word = re.fullmatch(
-        r"[A-Za-zÀ-ÿ]?[a-zà-ÿ]{8,}\d{2,4}|(?=.{9})[A-Za-z]{2,}\d{1,2}[a-z]{4,}", token
-    )  # "Mango7tree"
+    # "Mango7tree"
+    one_word = re.fullmatch(r"[A-Za-zÀ-ÿ]?[a-zà-ÿ]{8,}\d{2,4}|(?=.{9})[A-Za-z]{2,}\d{1,2}[a-z]{4,}", token)
     return one_word is not None or (_HUMP.search(token) is not None and sum(map(str.islower, token)) >= 5)
 
 

@@ -158,9 +158,8 @@ class _Way:
         before = list(self.kept)
         if not any(rule(act) for rule in rules if self.kept):  # a rule may have dropped the last one
             gone = before[len(self.kept) :] if before[: len(self.kept)] == self.kept else []
-            act.screen, act.at = (
-                (gone[0].screen, gone[0].at) if gone else (act.screen, act.at)
-            )  # from there without them
+            if gone:  # without them it is done from where they began
+                act.screen, act.at = gone[0].screen, gone[0].at
             self.kept.append(act)
 
     def _end(self) -> None:
@@ -428,7 +427,5 @@ def _is_field(earlier: _Act, act: _Act) -> bool:
 
 def _sends(act: _Act) -> bool:
     """True for a button or Enter: what was set until then may be sent off."""
-    return (act.clicks and act.kind == "button" and not act.leaves and not act.opens) or act.keys in (
-        ["enter"],
-        ["return"],
-    )
+    is_button = act.clicks and act.kind == "button" and not act.leaves and not act.opens
+    return is_button or act.keys in (["enter"], ["return"])
