@@ -6,49 +6,18 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from ufo_experience.index.base import CROWD, RAREST, Filter, Row, application_of, env_of, text_key
 from ufo_experience.schema import Trust
-from ufo_experience.store.catalog import note, noted
+from ufo_experience.store.catalog import note, noted, statements
 
 PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
 MATCHES = 1_000  # rows that are looked at for single words
 TABLES = ("trusted", "held")  # of words: what is not trusted is looked for, and counts in no weight
 COLUMNS = ("raw", "masked")  # of each: the words of a request as they are, and with values masked
-_WORDS = """
-    CREATE VIRTUAL TABLE {} USING fts5 (raw, masked,
-    tokenize = "unicode61 remove_diacritics 0 categories 'L* M* N* P* S* Co'")
-"""
-# what is made from the records; `total` is how many rows there are, and how many are trusted, with the words of these;
-# `word` is in how many texts of a column ("trusted raw") a word stands
-ROWS = (
-    *(f"DROP TABLE IF EXISTS {name}" for name in "row total word trusted_word trusted held_word held".split()),
-    "DELETE FROM meta WHERE name IN ('row change', 'faiss', 'sequence') OR name LIKE 'embedded by %'",
-    "INSERT OR REPLACE INTO meta VALUES ('epoch', random())",  # what is in memory is of one epoch, and of no other file
-    """CREATE TABLE row (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, change INT, data TEXT NOT NULL,
-    application TEXT, env TEXT, session TEXT, trust INT, imported INT, success INT, task_key TEXT, text_key TEXT,
-    counted INT, raw INT, masked INT, vector INT)""",
-    *(f"CREATE INDEX row_{name} ON row ({name})" for name in ("task_key", "text_key", "vector")),
-    "CREATE TABLE total (rows INT, trusted INT, raw INT, masked INT)",
-    "INSERT INTO total VALUES (0, 0, 0, 0)",
-    """CREATE TRIGGER row_added AFTER INSERT ON row BEGIN UPDATE total SET rows = rows + 1,
-    trusted = trusted + new.counted, raw = raw + new.counted * new.raw, masked = masked + new.counted * new.masked;
-    END""",
-    """CREATE TRIGGER row_dropped AFTER DELETE ON row BEGIN UPDATE total SET rows = rows - 1,
-    trusted = trusted - old.counted, raw = raw - old.counted * old.raw, masked = masked - old.counted * old.masked;
-    END""",
-    *(_WORDS.format(name) for name in TABLES),
-    "CREATE TABLE word (place TEXT, word TEXT, texts INT, PRIMARY KEY (place, word)) WITHOUT ROWID",
-)
-SCHEMA = (
-    *ROWS,
-    # a text has one vector of an embedder, however many rows have that text; what was paid for is kept
-    """CREATE TABLE IF NOT EXISTS text_vector (number INTEGER PRIMARY KEY AUTOINCREMENT, text_key TEXT, embedder TEXT,
-    data BLOB, UNIQUE (text_key, embedder))""",
-    """CREATE TABLE IF NOT EXISTS kept (kind TEXT, key TEXT, owner TEXT, data BLOB, PRIMARY KEY (kind, key))
-    WITHOUT ROWID""",
-)
+SCHEMA = statements(Path(__file__).with_name("sqlite.sql"))
 _KNOWN = "row.number, task_key, success, session"  # of a row, to see which are runs of one task
 BY_WORDS = f"""
     SELECT DISTINCT {_KNOWN} FROM {{table}} JOIN row ON row.number = {{table}}.rowid / {PLACES}
@@ -188,5 +157,5 @@ def erase_what_is_unused(db: sqlite3.Connection) -> None:
 
 def forget_rows(db: sqlite3.Connection) -> None:
     """Drop what is made from the records; vectors and kept values, which may have cost a request, stay."""
-    for statement in ROWS:
+    for statement in SCHEMA:
         db.execute(statement)

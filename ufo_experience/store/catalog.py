@@ -162,6 +162,11 @@ class Catalog:
             self._require(self._connection)
 
 
+def statements(file: Path) -> list[str]:
+    """The statements of a file, which have an empty line between two: a trigger holds semicolons."""
+    return file.read_text(encoding="utf-8").split("\n\n")
+
+
 def _is_whole(db: sqlite3.Connection, name: str, version: str) -> bool:
     """True when the tables are of this version, and none of them is gone."""
     made = str(noted(db, f"tables of {name}")).split()

@@ -18,7 +18,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.schema import Experience, Problem, validate
 from ufo_experience.store import files
 from ufo_experience.store.base import Event, Status, StoreReport
-from ufo_experience.store.catalog import Catalog, note, noted
+from ufo_experience.store.catalog import Catalog, note, noted, statements
 from ufo_experience.store.records import MAX_FILE_BYTES, SUFFIX, decode, unsealed
 from ufo_experience.store.strict_json import parse
 
@@ -27,17 +27,6 @@ KEPT = 1_024  # records that stay parsed: what is asked for is asked for again
 _MAX_EVENTS = 1 << 40
 _SETTLED_NS = 50_000_000  # a folder's time that is younger may stay the same when one more file comes
 _TAIL = 64  # bytes before the place up to which events were read: others there mean that lines came in between
-_SCHEMA = (
-    "DROP TABLE IF EXISTS record",
-    "DROP TABLE IF EXISTS seen",
-    "DELETE FROM meta WHERE name IN ('change', 'events')",
-    # `path` is NULL where the file is gone; `status` is what the events of this id come to, also without a file
-    """CREATE TABLE record (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, path TEXT UNIQUE,
-    stamp TEXT, content TEXT, edited INT, status TEXT, removed INT NOT NULL DEFAULT 0, change INT NOT NULL,
-    live INT NOT NULL GENERATED ALWAYS AS (NOT removed AND path IS NOT NULL) STORED)""",
-    "CREATE INDEX record_change ON record (change)",
-    "CREATE TABLE seen (path TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID",  # of folders and events
-)
 _KEEP = """INSERT INTO record (id, path, stamp, content, edited, change) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET path = excluded.path, stamp = excluded.stamp, content = excluded.content,
 edited = excluded.edited, change = excluded.change"""
@@ -62,7 +51,7 @@ class Watch:
         self._root, self._catalog = root, catalog
         self.parsed = lru_cache(KEPT)(lambda path, stamp: self.read(path)[0])  # stamp: as the catalog knows the file
         self._told: set[str] = set()  # what is no record or event, of which a warning was given
-        catalog.require("store", "6", _SCHEMA)
+        catalog.require("store", "6", statements(Path(__file__).with_name("catalog.sql")))
 
     def stamp(self, path: str) -> str:
         """What tells that a file has changed."""
