@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,21 @@ def test_controls_in_headings_are_seen_and_a_list_is_chosen_from_however_it_was_
     size = next(one for one in driver.controls() if one["name"] == "Size")
     driver.do(Act("type", Target("Size", "ComboBox", "", size["id"]), {"text": "L"}))
     assert next(one for one in driver.controls() if one["name"] == "Size")["value"] == "L"
+
+
+def test_a_window_that_a_link_opens_is_gone_on_with_and_left_when_it_is_closed(tmp_path, browser):
+    """Until it is closed; then the one before it is in view again."""
+    (tmp_path / "other.html").write_text("<button onclick='window.close()'>Close it</button>", encoding="utf-8")
+    (tmp_path / "first.html").write_text("<a target=_blank href=other.html rel=opener>Report</a>", encoding="utf-8")
+    browser.get((tmp_path / "first.html").as_uri())
+    driver = SeleniumDriver(browser)
+    for name, seen_then in (("Report", "Close it"), ("Close it", "Report")):
+        shown = next(one for one in driver.controls() if one["name"] == name)
+        driver.do(Act("click", Target(name, shown["type"], "", shown["id"]), {}))
+        until = time.monotonic() + 10
+        while [one["name"] for one in driver.controls()] != [seen_then] and time.monotonic() < until:
+            time.sleep(0.05)
+        assert [one["name"] for one in driver.controls()] == [seen_then]
 
 
 def test_fields_are_called_as_a_reader_calls_them_and_rows_by_their_data(tmp_path, browser):

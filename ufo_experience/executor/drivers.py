@@ -87,17 +87,34 @@ Send = Callable[[str, dict[str, Any]], Any]
 
 
 class ChromiumDriver:
-    """Reads and acts through the protocol of the browser's developer tools; `send` sends one of its commands.
+    """Reads and acts through the protocol of the browser's developer tools.
 
     `rest`: so many seconds after the last key a page may begin to check what was typed, and draw its form anew.
     """
 
     rest = 0.7
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
+    def __init__(
+        self, window: Any, windows: Callable[[], Sequence[Any]], sender: Callable[[Any], Send], fault: type[Exception]
+    ) -> None:
+        """`window` of `windows` (the newest last) is in view; `sender` gives what sends a command to one of them, and
+        `fault` is what its library raises."""
+        self._windows, self._sender, self._fault = windows, sender, fault
+        self._known: list[Any] = []
+        self._look_at(window)
+
+    def _look_at(self, window: Any) -> None:
+        with _told_as_ours("the window", self._fault):
+            self._window, self._sent, self._known = window, self._sender(window), [*self._windows()]
         for domain in ("Accessibility", "DOM"):
             self._send(f"{domain}.enable", {})
+
+    def _follow(self) -> None:
+        """Go on in a window that was opened meanwhile, as by a link, and in the newest one where this is closed."""
+        with _told_as_ours("the window", self._fault):
+            windows = self._windows()
+        if windows and (self._window not in windows or any(one not in self._known for one in windows)):
+            self._look_at(windows[-1])
 
     @property
     def url(self) -> str:
@@ -105,6 +122,7 @@ class ChromiumDriver:
 
     def controls(self) -> list[dict[str, Any]]:
         """The named controls and texts in view, in reading order, once the page is at rest."""
+        self._follow()
         _at_rest(lambda: self._value(_EXTENT))
         return controls_of(self._nodes())
 
@@ -177,6 +195,10 @@ class ChromiumDriver:
     def _is_list(self, node: int) -> bool:
         return bool(self._call(node, "function() { return this.tagName === 'SELECT'; }"))
 
+    def _send(self, method: str, given: dict[str, Any]) -> Any:
+        with _told_as_ours(method, self._fault):
+            return self._sent(method, given)
+
     def _nodes(self) -> list[dict[str, Any]]:
         return list(self._send("Accessibility.getFullAXTree", {})["nodes"])
 
@@ -218,7 +240,8 @@ class PlaywrightDriver(ChromiumDriver):
         with needs_extra("browser"):
             from playwright.sync_api import Error
 
-        super().__init__(_sending(page.context.new_cdp_session(page).send, Error))
+        context = page.context
+        super().__init__(page, lambda: context.pages, lambda one: context.new_cdp_session(one).send, Error)
 
 
 class SeleniumDriver(ChromiumDriver):
@@ -227,7 +250,11 @@ class SeleniumDriver(ChromiumDriver):
     def __init__(self, browser: Any) -> None:
         from selenium.common.exceptions import WebDriverException
 
-        super().__init__(_sending(browser.execute_cdp_cmd, WebDriverException))
+        def sender(window: Any) -> Send:
+            browser.switch_to.window(window)
+            return browser.execute_cdp_cmd  # type: ignore[no-any-return]
+
+        super().__init__(browser.current_window_handle, lambda: browser.window_handles, sender, WebDriverException)
 
 
 class UfoDriver:
@@ -369,16 +396,13 @@ def _said(node: Mapping[str, Any], part: str) -> str:
     return str((node.get(part) or {}).get("value", "") or "")
 
 
-def _sending(send: Send, fault: type[Exception]) -> Send:
-    """`send`, with the faults of its library as ours: the browser refused, or is gone."""
-
-    def sent(method: str, given: dict[str, Any]) -> Any:
-        try:
-            return send(method, given)
-        except (fault, OSError) as error:
-            raise ServiceError(f"{method}: {next(iter(str(error).splitlines()), '')}", code="E_BROWSER") from error
-
-    return sent
+@contextmanager
+def _told_as_ours(what: str, fault: type[Exception]) -> Iterator[None]:
+    """Faults of a browser's library as ours: it refused, or is gone."""
+    try:
+        yield
+    except (fault, OSError) as error:
+        raise ServiceError(f"{what}: {next(iter(str(error).splitlines()), '')}", code="E_BROWSER") from error
 
 
 @contextmanager
