@@ -38,6 +38,7 @@ _ROLES = {
     "switch": "checkbox",
     "togglebutton": "checkbox",
     "toggle": "checkbox",
+    "toggleswitch": "checkbox",
     "menuitemcheckbox": "menuitem",
     "row": "dataitem",
     "app": "application",

@@ -237,7 +237,7 @@ def _by_kind(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Piece, Piece]
 
 def stems_of(text: str) -> frozenset[str]:
     words = (word.casefold() for word in _WORD.findall(text))
-    return frozenset(stem(word) for word in words if word not in SMALL)
+    return frozenset(stem(word) for word in words if word not in SMALL and not "\u3041" <= word <= "\u309f")
 
 
 def beside_values(request: Request) -> str:

@@ -23,7 +23,9 @@ _AROUND = "\"'“”„‘’«»「」『』`<>.?…()[]{}:*"
 
 _RUN = re.compile(r"[A-Za-z0-9_+~%-]{16,400}")
 _TOKEN = re.compile(r"[^\s\"'`“”‘’<>«»|,;]{8,400}")
-_KNOWN_ID = re.compile(r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
+_KNOWN_ID = re.compile(  # of a commit, of a thing in a cloud (`ami-…`)
+    r"(?i)[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[a-z]{1,8}-[0-9a-f]{17}"
+)
 _DOCUMENT = re.compile(  # the address of one; the id of a request
     r"(?i)[\w-]\.[a-z]{2,12}/(?:[a-z]{1,16}/){0,2}(?:d|e|document|file|folders?|spreadsheets|v|watch|p|id)/$"
     r"|[-_ ]id[\"']?\s?[:=]\s?[\"']?$"

@@ -10,8 +10,8 @@ from functools import cache, lru_cache
 from itertools import takewhile
 from pathlib import Path
 
-from ufo_experience.actions import is_press, is_typing
-from ufo_experience.controls import role_of
+from ufo_experience.actions import is_press, is_typing, kind_of
+from ufo_experience.controls import ITEMS, role_of
 from ufo_experience.redact.text import PLACEHOLDER
 from ufo_experience.request import on_forgetting
 from ufo_experience.schema import Experience, Step
@@ -21,6 +21,7 @@ _LEADS = frozenset(  # kinds that hold, show or lead on; any other acts, whateve
     "tabitem listitem treeitem dataitem edit text combobox slider spinner header headeritem cell gridcell image group "
     "pane window list tree table heading label statictext menu menubar toolbar".split()
 )
+_SELECTED = ITEMS | frozenset("datagrid grid table list tree".split())
 _TURNED = frozenset("checkbox radiobutton menuitem".split())
 _LEAD_IN = re.compile(
     r"(?i)^(?:yes|ja|ok|confirm|finish|complete|continue|now|jetzt|kostenpflichtig|zahlungspflichtig|click to|force"
@@ -33,6 +34,7 @@ CARRIES_OUT = re.compile(  # what the dialog around it asks, or what was chosen 
     r"(?i)yes|ok|okay|save(?: changes)?|apply|done|ja|continue|proceed|weiter|speichern|übernehmen|fertig"
     r"|是|确定|保存|应用"
 )
+_DELETES = re.compile(r"(?i)\W*(?:shift\W+)?del(?:ete)?\W*")  # a key, pressed where something is selected
 _TERMINAL = re.compile(r"(?i)terminal|console|shell|command ?(?:line|prompt)|powershell|\bbash\b|\bcmd\b")
 _SHELL = frozenset(
     "shell bash powershell pwsh cmd terminal subprocess runcommand executecommand execcommand runscript executescript "
@@ -76,14 +78,20 @@ def asks_first(step: Step, before: Sequence[Step] = (), request: str = "") -> bo
     if is_typing(step.action_type):
         return _TERMINAL.search(f"{control.type or ''} {control.name}") is not None and not _only_looks(step)
     name = control.name.strip()
-    if is_press(step.action_type) or PLACEHOLDER.fullmatch(name):
-        return False
     chosen = [value for value in step.parameters.values() if isinstance(value, str)]
-    if any(_has(text.casefold(), "guards") and _has(text.casefold(), "turns") for text in (name, *chosen)):
+    if is_press(step.action_type):
+        return role_of(control.type) in _SELECTED and any(map(_DELETES.fullmatch, (name, *chosen)))
+    if PLACEHOLDER.fullmatch(name):
+        return False
+    said = [" ".join(text.casefold().split()) for text in (name, *chosen)]
+    if any(_has(text, "guards") and _has(text, "turns") for text in said):
+        return True
+    options = said[1:] if role_of(control.type) == "combobox" else said  # its name is that of the field
+    if kind_of(step.action_type) == "select" and not {*options}.isdisjoint(_words()["guards"]):
         return True
     if CARRIES_OUT.fullmatch(name):
-        said = _gives_rights(before) or _has(request.casefold(), "rights")
-        return said or _label_asks(control.within.rstrip("?？ "), "")
+        gives = _gives_rights(before) or _has(request.casefold(), "rights")
+        return gives or _label_asks(control.within.rstrip("?？ "), "")
     return _label_asks(name or " ".join(_WORD.findall(step.action_type)), role_of(control.type))
 
 
@@ -118,8 +126,10 @@ def _deeds_in(name: str) -> Iterator[str]:
 
 
 def telling_words(name: str, request: str) -> str:
-    """Words of a label: a request for it says one of them. Where a request asks to look, only what is done counts."""
-    return (" ".join(_deeds_in(name)) if _has(request.casefold(), "looks") else "") or name
+    """Words of a label: a request for it says one of them. Who is let in, or what is no longer guarded, must be said;
+    where a request asks to look, what is done."""
+    done = _deeds_in(name) if _has(request.casefold(), "looks") else ()
+    return " ".join([*_found(name.casefold(), "guards"), *done]) or name
 
 
 def _has(label: str, section: str) -> bool:
