@@ -59,6 +59,24 @@ def test_a_switch_of_what_protects_the_machine_asks_first(tmp_path):
     assert "[ask first]" not in shown(tmp_path / "b", click("Night light", "Switch"))
 
 
+def test_a_right_that_is_chosen_and_a_key_that_deletes_ask_first(tmp_path):
+    """Choosing an entry gives the right at once in many a program; in a field the key deletes a letter."""
+    chosen = {"action": "select", "control": "Domain Admins", "control_type": "ListItem"}
+    assert "[ask first]" in shown(tmp_path, click("Member of", "Tab"), chosen)
+    key = {"action": "press", "control": "Pods", "control_type": "DataGrid", "text": "Delete"}
+    assert "[ask first]" in shown(tmp_path / "b", click("Pods", "Tab"), key)
+    assert "[ask first]" not in shown(tmp_path / "c", click("Pods", "Tab"), key | {"control_type": "Edit"})
+
+
+def test_who_is_let_in_is_asked_for_only_where_the_task_says_so(tmp_path):
+    """Not by a word that both have by chance ("link")."""
+    step = {"action": "select", "control": "Anyone with the link", "control_type": "ListItem"}
+    for place, (task, said) in enumerate((("Copy the link", True), ("Let anyone read it", False))):
+        with ExperienceMemory.open(tmp_path / str(place), embedder="hashing") as memory:
+            memory.remember(task, [click("Share"), step], success=True, judge="user")
+            assert ("[not in the task]" in str(memory.build_prompt(task).prompt)) is said
+
+
 def test_a_hidden_name_is_no_reason_to_ask(tmp_path):
     steps = [{"action": "type", "control": "Find", "text": "Ann of Green Gables"}, click("Ann of Green Gables")]
     assert "[ask first]" not in shown(tmp_path, *steps)
