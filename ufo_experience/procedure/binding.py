@@ -7,8 +7,9 @@ an item that reads like a label is the application's own. What stays unexplained
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from ufo_experience.controls import LABEL, LANDMARKS, bare, is_part_of_page
@@ -24,6 +25,7 @@ from ufo_experience.request import Request, holds, stem
 from ufo_experience.retrieve.features import COMMON
 from ufo_experience.retrieve.opposites import conflict, marks_of
 from ufo_experience.retrieve.tasks import is_odd
+from ufo_experience.schema import leaves_of, mapped
 
 _ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # what stands there belongs to one task
 _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
@@ -63,18 +65,15 @@ class Binding:
     # ---- what is typed and chosen
 
     def _texts(self, place: int, step: ProcedureStep) -> ProcedureStep:
-        if (constant := self._agreed[place].constant) and PLACEHOLDER.fullmatch(step.text.strip()):
-            step = step.with_text(constant)
         missing: list[str] = []
         parameters: dict[str, Any] = {}
         for key, one in step.parameters.items():
             lacking: list[str] = []
-            parameters[key] = self._bound(one, lacking)
+            parameters[key] = mapped(one, partial(self._bound, lacking))
             if step.kind == "other":  # a tool knows its arguments by their names
-                is_open = lacking or not all(
-                    self._is_told(text) or LABEL.fullmatch(text) for text in _written(parameters[key])
-                )
-                lacking = [key] if is_open else []
+                texts = (text for text in leaves_of(parameters[key]) if isinstance(text, str))
+                is_told = all(self._is_told(text) or LABEL.fullmatch(text) for text in texts)
+                lacking = [key] if lacking or not is_told else []
             missing += lacking
         bound = replace(step, parameters=parameters)
         if step.seen:
@@ -108,11 +107,7 @@ class Binding:
             return _left_open(step, "option")
         return replace(_without(step, "option"), item_of=self._values.first_in(step.text))
 
-    def _bound(self, value: Any, missing: list[str]) -> Any:
-        if isinstance(value, Mapping):
-            return {key: self._bound(item, missing) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [self._bound(item, missing) for item in value]
+    def _bound(self, missing: list[str], value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             return value
         now, open_ = self._values.fill(value) if isinstance(value, str) else self._values.number(value)
@@ -319,22 +314,9 @@ def _left_open(step: ProcedureStep, what: str) -> ProcedureStep:
     return _without(step, what).lacks(_OPEN[what])
 
 
-def _written(value: Any) -> Iterable[str]:
-    if isinstance(value, (Mapping, list, tuple)):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _written(item)
-    elif isinstance(value, str) and value:
-        yield value
-
-
 def _texts_told(step: ProcedureStep) -> Iterable[str]:
-    return (
-        step.name,
-        step.target.within if step.target else "",
-        step.item_of,
-        step.row_of,
-        *texts_of(arguments_told(step)),
-    )
+    within = step.target.within if step.target else ""
+    return step.name, within, step.item_of, step.row_of, *texts_of(arguments_told(step))
 
 
 def _matched(unexplained: Sequence[_Unexplained], values: Sequence[str]) -> dict[_Unexplained, str]:

@@ -8,13 +8,13 @@ step.missing  what the task does not say, and nobody may guess
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ufo_experience.actions import Kind, kind_of, plain
 from ufo_experience.controls import is_fixed, role_of
-from ufo_experience.schema import Around, Experience, Seen, Step
+from ufo_experience.schema import Around, Experience, Seen, Step, leaves_of
 from ufo_experience.trust.risk import asks_first
 
 Source = Literal["", "task", "constant", "open"]
@@ -214,9 +214,5 @@ def _opens_menu(two: Sequence[Step]) -> bool:
     return len(two) == 2 and all(role_of(one.target_control.type) == "menuitem" for one in two)
 
 
-def texts_of(value: Any) -> Iterator[str]:
-    if isinstance(value, (Mapping, list, tuple)):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from texts_of(item)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
+def texts_of(value: Any) -> list[str]:
+    return [str(one) for one in leaves_of(value) if one is not None and not isinstance(one, bool)]

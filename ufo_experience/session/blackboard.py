@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.schema import MAX_DEPTH
-from ufo_experience.session.files import StrPath, append_line, dump, mapped, plain, read_json, read_jsonl, write_atomic
+from ufo_experience.schema import MAX_DEPTH, mapped
+from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json, read_jsonl, write_atomic
 from ufo_experience.session.memory import Memory, MemoryItem, items_from_dicts
 from ufo_experience.store.files import read_regular
 
