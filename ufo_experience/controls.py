@@ -23,7 +23,7 @@ LABEL = re.compile(r"[^\W\d_]+(?:[ /&'-]{1,3}[^\W\dA-Z_]+){0,3}[.…]{0,3}")  # 
 _ENDS = " .…:*\"'\t\n"
 _WORD = re.compile(r"[^\W_]+")
 # Kinds of one role in the trees of different systems (UI Automation, ARIA, HTML), each under its UI Automation name.
-_ROLES = {word: role for role, words in WORDS["roles"].items() for word in words.split()}
+_ROLES: dict[str, str] = {word: role for role, words in WORDS["roles"].items() for word in words.split()}
 # What an application is made of, as against what its user keeps in it.
 _FIXED = frozenset(
     "button splitbutton checkbox radiobutton combobox edit spinner slider tabitem menuitem menu menubar hyperlink "

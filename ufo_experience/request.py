@@ -185,6 +185,9 @@ class Request:
             return Request.parse(self.text, application)
         return replace(self, application=application)
 
+    def __hash__(self) -> int:
+        return hash((self.text, self.application))  # all else is read from these
+
     @cached_property
     def template(self) -> str:
         """The request with its values as `[kind]`: "Send an email to [name] about [text]"."""

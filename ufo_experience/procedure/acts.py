@@ -9,10 +9,10 @@ from typing import Any, Literal
 from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.pairing import abbreviates
 from ufo_experience.procedure.screen import Control, read_screen
 from ufo_experience.procedure.steps import ProcedureStep, Target
 from ufo_experience.request import holds
+from ufo_experience.retrieve.pairing import abbreviates
 from ufo_experience.schema import Control as NamedControl
 from ufo_experience.schema import Step
 from ufo_experience.trust.risk import asks_first

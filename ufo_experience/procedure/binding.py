@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple
 
 from ufo_experience.controls import LABEL, LANDMARKS, bare, is_part_of_page
 from ufo_experience.procedure.acts import needs_consent
-from ufo_experience.procedure.pairing import AUXILIARIES, SMALL, abbreviates, beside_values, says, stems_of
 from ufo_experience.procedure.render import arguments_told
 from ufo_experience.procedure.runs import Agreed
 from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, texts_of
@@ -24,6 +23,7 @@ from ufo_experience.redact.typed import slot_type
 from ufo_experience.request import Request, holds, stem
 from ufo_experience.retrieve.features import COMMON
 from ufo_experience.retrieve.opposites import conflict, marks_of
+from ufo_experience.retrieve.pairing import AUXILIARIES, SMALL, abbreviates, beside_values, says, stems_of
 from ufo_experience.retrieve.tasks import is_odd
 from ufo_experience.schema import leaves_of, mapped
 

@@ -7,11 +7,11 @@ from typing import Literal
 
 from ufo_experience.controls import ITEMS, LANDMARKS, bare, fingerprint, is_fixed, is_part_of_page, role_of
 from ufo_experience.procedure.acts import Act, Stop, for_a_person, is_item_of, needs_consent, target_of
-from ufo_experience.procedure.pairing import abbreviates, is_other_deed
 from ufo_experience.procedure.screen import Control, Controls, Screen, read_screen
 from ufo_experience.procedure.steps import STAYS, LookedUp, ProcedureStep
 from ufo_experience.request import Request, holds
 from ufo_experience.retrieve.opposites import conflict
+from ufo_experience.retrieve.pairing import abbreviates, is_other_deed
 from ufo_experience.schema import Around
 
 _OFF = re.compile(

@@ -24,13 +24,13 @@ from itertools import pairwise, zip_longest
 
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.binding import Binding
-from ufo_experience.procedure.pairing import stems_of
 from ufo_experience.procedure.render import is_name, prose, quoted, step_line, tip_line, word
 from ufo_experience.procedure.runs import agreed_of, is_same_task, is_same_way, parting
 from ufo_experience.procedure.steps import NAMED, ProcedureStep, read_steps
 from ufo_experience.procedure.values import Values, replaced
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole, holds, says_something
+from ufo_experience.retrieve.pairing import stems_of
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.agreement import constants_of
 from ufo_experience.trust.labels import is_label, told_of

@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import Any
 
 from ufo_experience.controls import bare
-from ufo_experience.procedure.pairing import beside_values, pair, stems_of
 from ufo_experience.procedure.runs import request_of
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.typed import FIXED, MARKS, SLOT_TYPE, slot_type, words_between
 from ufo_experience.request import Request, find_whole, holds
+from ufo_experience.retrieve.pairing import beside_values, pair, stems_of
 from ufo_experience.retrieve.tasks import said_in
 from ufo_experience.retrieve.thesaurus import thesaurus
 from ufo_experience.schema import Experience, Trust

@@ -19,8 +19,9 @@ from typing import NamedTuple
 from ufo_experience.redact.typed import count_words
 from ufo_experience.request import UNSPACED, Request, find_whole, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
-from ufo_experience.retrieve.tasks import is_odd
+from ufo_experience.retrieve.tasks import is_odd, said_in
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
+from ufo_experience.schema import Experience
 
 SMALL = SKIPPED | frozenset("and or on at by from with about is be not no so also then please him them us".split())
 AUXILIARIES = frozenset(
@@ -33,6 +34,7 @@ _OTHER_DEED = 0.4  # cosine of the likest two words of two labels, below which t
 _LOOSE = frozenset(("", "name", "text", "number"))  # kinds that may stand for each other, or be part of a longer text
 _BREAK = re.compile(r'["“”]|[.;!?]\s+[a-z]')  # a value ends there
 _LONGEST = 4  # words of a value that stands without quotes or capitals
+_GOES_ON = frozenset("and then or but also und dann oder".split())  # such words begin another demand
 _IN_WORD = re.compile(r"[^\W\d_]-$")
 _MARK = re.compile(r"\[\w+\]")
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’.@%&$+=~*#!_:/-]+[^\W_{UNSPACED}]+)*")
@@ -55,7 +57,8 @@ class Pairing:
 
     `values` are those of the old request with what stands for them. `left` are old values the new request has nothing
     for, `added` new values that stand for none. `words` are words only the new request says, `dropped` words only the
-    old one says. `alike`: the two were laid side by side.
+    old one says. `alike`: the two were laid side by side. `sure`: each new value stands for one that marks itself, that
+    the run said, or that is no word of requests to computers.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)
@@ -64,6 +67,7 @@ class Pairing:
     words: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     alike: bool = True
+    sure: bool = True
 
     @property
     def unexplained(self) -> int:
@@ -91,7 +95,21 @@ def _paired(old: Request, new: Request, said: Iterable[str]) -> Pairing:
         words=_only(rest_new, a),
         dropped=_only(rest_old, b),
         alike=alike,
+        sure=all(_is_sure(one, other, first=one == a[0]) for one, other in found),
     )
+
+
+def is_same_but_for_values(asked: Request, stored: Request, run: Experience) -> bool:
+    """True for requests that differ only in what the run typed, chose or took, or in words nobody knows."""
+    told = pair(stored, asked, said_in(run))
+    return told.alike and told.sure and not told.unexplained
+
+
+def _is_sure(old: Piece, new: Piece, *, first: bool) -> bool:
+    """True for a value for which only a value can stand; the first word of a request is its verb."""
+    if old.key == new.key or (old.said and not (first and " " not in old.text)):
+        return True
+    return all(one.kind == "name" or all(map(is_odd, one.text.split())) for one in (old, new))
 
 
 def _read_alike(a: Sequence[Piece], b: Sequence[Piece]) -> bool:
@@ -166,7 +184,7 @@ def _side_by_side(a: Sequence[Piece], b: Sequence[Piece], old: str, new: str) ->
             found += [two for two in zip(*marked, strict=True) if _are_of_a_kind(*two) or two == (a[i], b[k])]
         elif kind == "replace" and j - i <= _LONGEST and m - k <= _most_for(a[i:j]):
             two = _joined(a[i:j], old), _joined(b[k:m], new)
-            is_loose = _LOOSE.issuperset(one.kind for one in b[k:m]) or j - i == m - k == 1
+            is_loose = _LOOSE.issuperset(one.kind for one in b[k:m]) or j - i == m - k == 1 or two[0].said
             found += [two] if is_loose and _is_value(*two, first=i == 0) else []
     return [two for two in found if two not in unled or two[0].kind not in _unclear(a, b, found, unled)]
 
@@ -214,7 +232,10 @@ def _is_value(old: Piece, new: Piece, *, first: bool) -> bool:
     says_little = any((SMALL | AUXILIARIES).issuperset(one.text.casefold().split()) for one in (old, new))
     if _BREAK.search(new.text):
         return False
-    if old.kind or new.kind or old.said:
+    if old.said:
+        barred = _GOES_ON if " " in old.text else SKIPPED | _GOES_ON
+        return barred.isdisjoint(new.text.casefold().split())
+    if old.kind or new.kind:
         return not says_little
     if first:
         return all(" " not in one.text and is_odd(one.text) for one in (old, new))
