@@ -218,9 +218,8 @@ class Binding:
                 self._steps[one.place] = drop(step, one.what)
 
     def _is_needed(self, one: _Unexplained, unserved: Sequence[str]) -> bool:
-        """True where a value that nothing serves may stand for a text. One that is the same in both requests makes no
-        other item needed: whatever served it does again. An option is chosen for its own sake.
-        """
+        """True where a value that nothing serves may stand for a text; for an item, one that is another in the new
+        request: whatever served the same does again."""
         values = (value for value in unserved if one.what == "option" or not self._values.is_unchanged(value))
         return any(map(_may_be_a_name, values))
 

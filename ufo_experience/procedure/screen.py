@@ -89,12 +89,10 @@ Controls = Screen | Iterable[Any]  # what is in view, in reading order
 
 
 def read_screen(controls: Controls) -> Screen:
-    """Read controls in reading order: mappings or objects with `id`, `name`, `type`, and where known the rest.
+    """Read controls in reading order: mappings or objects with `id`, `name`, `type`, and where known `value`, `within`,
+    `enabled`, `checked`, `selected`, `expanded`, `dialog`, `state`. A screen that was read already is given back.
 
-    A screen that was read already is given back: who asks several things of one view reads it once.
-
-    Raises:
-        UsageError: none of the controls can be read as one.
+    Raises UsageError: none of the controls can be read as one.
     """
     if isinstance(controls, Screen):
         return controls

@@ -32,10 +32,7 @@ _QUOTED_NAME = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{1,
 
 @dataclass(frozen=True)
 class Target:
-    """What an action acts on. `id` is that of the control on the screen now, None for one that is not in view yet.
-
-    Its parts can be read as items as well: `target["id"]`.
-    """
+    """What an action acts on; `target["id"]` reads a part, too. `id` is None for a control that is not in view yet."""
 
     name: str
     type: str = ""
@@ -48,10 +45,8 @@ class Target:
 
 @dataclass(frozen=True)
 class LookedUp:
-    """Where what a step types had stood in view: behind the first `place` steps, in a control of this `type`.
-
-    It was all of that control's text (`whole`), or stood right beside `key`, a value of the new task.
-    """
+    """Where what a step types had stood in view: behind the first `place` steps, in a control of this `type`: all of
+    that control's text (`whole`), or right beside `key`, a value of the new task."""
 
     place: int
     type: str

@@ -95,7 +95,7 @@ def _paired(old: Request, new: Request, said: Iterable[str]) -> Pairing:
         words=_only(rest_new, a),
         dropped=_only(rest_old, b),
         alike=alike,
-        sure=all(_is_sure(one, other, first=one == a[0]) for one, other in found),
+        sure=all(_is_sure(one, other) for one, other in found),
     )
 
 
@@ -105,11 +105,10 @@ def is_same_but_for_values(asked: Request, stored: Request, run: Experience) -> 
     return told.alike and told.sure and not told.unexplained
 
 
-def _is_sure(old: Piece, new: Piece, *, first: bool) -> bool:
-    """True for a value for which only a value can stand; the first word of a request is its verb."""
-    if old.key == new.key or (old.said and not (first and " " not in old.text)):
-        return True
-    return all(one.kind == "name" or all(map(is_odd, one.text.split())) for one in (old, new))
+def _is_sure(old: Piece, new: Piece) -> bool:
+    """True where nothing but a value can stand."""
+    odd = all(one.kind == "name" or all(map(is_odd, one.text.split())) for one in (old, new))
+    return old.said or old.key == new.key or odd
 
 
 def _read_alike(a: Sequence[Piece], b: Sequence[Piece]) -> bool:

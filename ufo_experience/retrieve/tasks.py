@@ -96,9 +96,13 @@ def reads_alike(asked: Request, stored: Request) -> bool:
 
 
 def said_in(run: Experience) -> frozenset[str]:
-    """What a run typed or chose, and the items it took, in lower case."""
+    """What a run typed or chose, and the items it took, in lower case; not the verb at the beginning of its request,
+    which is one only where a row begins with it."""
     items = (step.target_control.name.casefold() for step in run.action.steps if _takes_item(step))
-    return _values_said(run) | frozenset(items) - {""}
+    first = (run.state.request or run.state.task).casefold().partition(" ")[0]
+    rows = (step.target_control.within.casefold() for step in run.action.steps)
+    is_verb = not is_odd(first) and not any(row.startswith(first) for row in rows)
+    return _values_said(run).union(items) - {"", first if is_verb else ""}
 
 
 def _values_said(run: Experience) -> frozenset[str]:
