@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from ufo_experience.actions import WORDS
 from ufo_experience.controls import FIELDS, bare, fingerprints, is_fixed, role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.retrieve.on_screen import OnScreen
@@ -12,18 +13,10 @@ from ufo_experience.schema import clip, expect
 
 APPLICATION = "application"
 _DIALOGS = frozenset("dialog alertdialog alert modal messagebox".split())
-_STATE_WORDS: Mapping[str, tuple[str, bool]] = {
-    "disabled": ("enabled", False),
-    "enabled": ("enabled", True),
-    "checked": ("checked", True),
-    "on": ("checked", True),
-    "unchecked": ("checked", False),
-    "off": ("checked", False),
-    "selected": ("selected", True),
-    "expanded": ("expanded", True),
-    "collapsed": ("expanded", False),
-    "hidden": ("visible", False),
-    "offscreen": ("visible", False),
+_STATE_WORDS = {
+    word: (state.removeprefix("not "), not state.startswith("not "))
+    for state, words in WORDS["states"].items()
+    for word in words.split()
 }
 _FLAGS = ("enabled", "visible", "checked", "selected", "expanded")
 # What UFO calls the parts of a control, beside our own words.
