@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ufo_experience.actions import Kind, kind_of, plain
+from ufo_experience.actions import WORDS, Kind, kind_of, plain
 from ufo_experience.controls import is_fixed, role_of
 from ufo_experience.schema import Around, Experience, Seen, Step, leaves_of
 from ufo_experience.trust.risk import asks_first
@@ -24,9 +24,7 @@ STAYS = ("type", "select")  # after these the screen is the same, but for a valu
 NAMED = ("click", "type", "select")  # what cannot be done without knowing the control
 _APPLICATION_KEYS = ("text", "app_name", "application", "application_name", "name", "app", "window")
 _FIELDS = frozenset("edit combobox spinner field cell area".split())  # a click there puts the caret there
-_LOCATORS = frozenset(
-    "id name label index control controlname controltext controllabel controlid target selector element".split()
-)
+_LOCATORS = {*WORDS["locators"].split(), "id", "index", "controlid"}
 _QUOTED_NAME = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{1,60})[\"”“»」』]")
 
 

@@ -44,8 +44,7 @@ class ImageMemoryItem(MemoryItem):
 class Blackboard:
     """The shared memory of a session. Thread-safe; hold `lock` around a read and the write that depends on it.
 
-    With `audit_file`, every change made through the blackboard is appended to that file as one JSON line. If the disk
-    refuses the line, the call raises `StorageError` and the change stands in memory.
+    Every change made through it is one JSON line of `audit_file`, if given; it stands also where the disk refuses.
     """
 
     def __init__(
