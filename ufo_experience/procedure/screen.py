@@ -18,7 +18,7 @@ _STATE_WORDS = {
     for state, words in WORDS["states"].items()
     for word in words.split()
 }
-_FLAGS = ("enabled", "visible", "checked", "selected", "expanded")
+_FLAGS = ("enabled", "visible", "checked", "selected", "expanded", "dialog")
 # What UFO calls the parts of a control, beside our own words.
 _NAMES = {
     "id": ("id", "label", "control_id"),
@@ -112,20 +112,17 @@ def in_view(controls: Iterable[Any], done: Iterable[str] = (), application: str 
 def _control(given: Any, place: int) -> Control:
     read: _Read = given.get if isinstance(given, Mapping) else partial(getattr, given)
     parts = {part: _first(read, keys) for part, keys in _NAMES.items()}
-    states, dialog, options = _states_of(read), read("dialog", None), read("options", None)
+    kind, states, options = str(parts["type"] or ""), _states_of(read), read("options", None)
     return Control(
         place,
         parts["id"],
-        str(parts["name"] or _other_name(read, str(parts["type"] or "")) or ""),
-        str(parts["type"] or ""),
+        str(parts["name"] or _other_name(read, kind) or ""),
+        kind,
         str(parts["within"] or ""),
         parts["value"],
-        dialog if isinstance(dialog, bool) else None,
-        tuple(one for one in options if isinstance(one, str)) if isinstance(options, (list, tuple)) else (),
-        states.get("checked"),
-        states.get("selected"),
-        states.get("expanded"),
-        states.get("enabled") is not False and states.get("visible") is not False,
+        options=tuple(one for one in options if isinstance(one, str)) if isinstance(options, (list, tuple)) else (),
+        usable=all([states.pop("enabled", True), states.pop("visible", True)]),
+        **states,
     )
 
 
