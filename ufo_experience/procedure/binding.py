@@ -94,18 +94,16 @@ class Binding:
         by what the task says of it."""
         if bound.value_from == "open":
             return _without(bound, "option")
-        if bound.text == step.text:
-            asked, now = (holds(text, step.text) for text in (self._values.old.text, self._values.new.text))
-            if asked and not now:  # it was the value of that time
-                return _left_open(step, "option")
-            if bound.value_from == "constant" and not self._is_said(step.text):
-                self._unexplained.append(_Unexplained(place, "option", step.text))
-            return bound
         if bare(step.text) in self._values.new_of or PLACEHOLDER.search(step.text):
             return bound
         if holds(self._values.old.text, step.text):
-            return _left_open(step, "option")
-        return replace(_without(step, "option"), item_of=self._values.first_in(step.text))
+            is_said = holds(self._values.new.text, step.text)  # else it was the value of that time
+            return replace(step, value_from="task") if is_said else _left_open(step, "option")
+        if bound.text != step.text:
+            return replace(_without(step, "option"), item_of=self._values.first_in(step.text))
+        if bound.value_from == "constant" and not self._is_said(step.text):
+            self._unexplained.append(_Unexplained(place, "option", step.text))
+        return bound
 
     def _bound(self, missing: list[str], value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
