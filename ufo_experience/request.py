@@ -185,9 +185,6 @@ class Request:
             return Request.parse(self.text, application)
         return replace(self, application=application)
 
-    def __hash__(self) -> int:
-        return hash((self.text, self.application))  # all else is read from these
-
     @cached_property
     def template(self) -> str:
         """The request with its values as `[kind]`: "Send an email to [name] about [text]"."""
