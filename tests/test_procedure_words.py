@@ -86,6 +86,33 @@ def test_a_value_ends_at_a_bracket(tmp_path):
     assert 'type "2027-03-17" in "Due on"' in text
 
 
+def test_the_verb_of_a_request_is_no_value_of_it(tmp_path):
+    """It is so called in the application, whatever another person calls it."""
+    steps = [
+        click("Review", "TabItem"),
+        click("Accept", "MenuButton"),
+        link("Delete", "Doctors Delete"),
+        click("OK", "Hyperlink"),
+    ]
+    memory = memory_of(
+        tmp_path, ("Accept all changes in the document", steps[:2]), ("Delete the group Doctors", steps[2:])
+    )
+    assert '2. click "Accept" (MenuButton)' in told(memory, "Approve all changes in the document")
+    text = told(memory, "Delete the group Plumbers")
+    assert 'click "Delete" (Hyperlink) in the row of Plumbers [ask first]' in text
+    assert 'click "OK" (Hyperlink)' in text.splitlines()[2]
+
+
+def test_what_was_typed_may_hold_a_day_now(tmp_path):
+    """A value inside of it is no value by itself."""
+    task = "Write a new reply. Name: {}. Text: {}."
+    steps = [fill("Name", "Please wait"), fill("Body", "The fault is in the wall"), click("Save")]
+    memory = memory_of(tmp_path, (task.format("Please wait", "The fault is in the wall"), steps))
+    text = told(memory, task.format("Two of them", "We are back on Monday"))
+    assert 'type "We are back on Monday" in "Body"' in text
+    assert "Not covered: –" in text
+
+
 def test_a_link_to_the_page_itself_is_clicked_where_it_opens_something(tmp_path):
     """It is selected, as a tab that is open is."""
     steps = [link("+ Create"), choose("Template", "Room check"), click("Add")]

@@ -3,9 +3,11 @@
 Every room that looks at a step asks here; a verb is compared without its module, its case and its punctuation.
 """
 
+import json
 import re
 from functools import lru_cache
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from ufo_experience.schema import Step
 
@@ -13,52 +15,19 @@ Kind = Literal["click", "type", "select", "keys", "switch", "open", "other"]
 Verb = Literal["switch", "open", "select", "type", "click", "press", "copy"]
 
 
-def _names(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_VERBS: dict[Verb, frozenset[str]] = {
-    "switch": _names(
-        "switchapplication selectapplicationwindow selectapplication switchapp openapp openapplication launchapp"
-    ),
-    "open": _names("goto navigate openurl opentab gotourl visit browsernavigate"),
-    "select": _names("selectitem selectoption select choose choosefromlist setcombobox"),
-    "type": _names(
-        "setedittext typekeys keyboardinput typetext inputtext type fill fillform write typewrite sendkeys settext "
-        "inserttext entertext setvalue input pastetext typein typeinto presssequentially keyboardaction "
-        "inputkeys typestring pyautoguitypewrite pyautoguiwrite keyboardtype typing browsertype browserfillform"
-    ),
-    "click": _names(
-        "click clickinput doubleclick doubleclickinput leftclick rightclick rightclickinput tap touch clickelement "
-        "toggle check uncheck activate invoke pressbutton"
-    ),
-    "press": _names(
-        "press presskey presskeys presshotkey keypress key keydown keyboardpress pressakey hotkey pressenter"
-    ),
-    "copy": _names("copy clipboardcopy setclipboard setclipboardtext writeclipboard copytext"),
-}
-
+WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("interface_words.json").read_text("utf-8"))
+_VERBS: dict[Verb, frozenset[str]] = {verb: frozenset(names.split()) for verb, names in WORDS["verbs"].items()}
 # Parameters that name a control, and all that steer a typing action; every other one is what was typed.
-_LOCATORS = _names(
-    "name label control controlname controltext controllabel selector xpath element target field placeholder"
-)
-_OPTIONS = _LOCATORS | _names(
-    "id controltype controlid css elementid ref role type kind button method mode application app process window "
-    "windowtitle title index x y direction coordinate coordinates position interval delay duration timeout clear "
-    "clearcurrenttext controlfocus submit enter pressenter double presses slowly device deviceid frame tab tabid units "
-    "action"
-)
+_LOCATORS = frozenset(WORDS["locators"].split())
+_OPTIONS = _LOCATORS | frozenset(WORDS["options"].split())
 
 # Whether a step says which control it acts on.
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+")
-_POINTS = _names(
-    "click tap press drag touch doubleclick rightclick leftclick middleclick tripleclick dragto "
-    "longpress mousedown mouseup clickinput doubletap dragrel"
-)
-_MOVES = _names("scroll hscroll vscroll swipe wait sleep zoom")  # a place on the screen does for these
-_POSITIONS = _names("x y coordinate coordinates position point startbox endbox startcoordinate bbox box")
-_MOMENTARY = _names("index ref bid elementid nodeid mark")  # valid for one screenshot only
-_LASTING = _names("selector selectors xpath css name locator url appname packagename accessibilityid resourceid title")
+_POINTS = frozenset(WORDS["points"].split())
+_MOVES = frozenset(WORDS["moves"].split())  # a place on the screen does for these
+_POSITIONS = frozenset(WORDS["positions"].split())
+_MOMENTARY = frozenset(WORDS["momentary"].split())  # valid for one screenshot only
+_LASTING = frozenset(WORDS["lasting"].split())
 _SAYS_WHICH = _LASTING | {"text", "value", "key", "keys", "command"}  # for a click: which text, which key
 
 # The word a field carries its own name under, and the one it carries its value under, in a form-like mapping.

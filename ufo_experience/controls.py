@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from ufo_experience.actions import does, is_typing, typed_leaf
+from ufo_experience.actions import WORDS, does, is_typing, typed_leaf
 from ufo_experience.request import Request, find_whole
 from ufo_experience.schema import Around, Seen, Step, Visibility
 
@@ -23,37 +23,7 @@ LABEL = re.compile(r"[^\W\d_]+(?:[ /&'-]{1,3}[^\W\dA-Z_]+){0,3}[.…]{0,3}")  # 
 _ENDS = " .…:*\"'\t\n"
 _WORD = re.compile(r"[^\W_]+")
 # Kinds of one role in the trees of different systems (UI Automation, ARIA, HTML), each under its UI Automation name.
-_ROLES = {
-    "textbox": "edit",
-    "searchbox": "edit",
-    "textfield": "edit",
-    "textarea": "edit",
-    "input": "edit",
-    "document": "edit",
-    "link": "hyperlink",
-    "tab": "tabitem",
-    "option": "listitem",
-    "select": "combobox",
-    "radio": "radiobutton",
-    "switch": "checkbox",
-    "togglebutton": "checkbox",
-    "toggle": "checkbox",
-    "toggleswitch": "checkbox",
-    "menuitemcheckbox": "menuitem",
-    "row": "dataitem",
-    "app": "application",
-    # as Windows in other languages calls them: German, French, Spanish, Chinese
-    **dict.fromkeys("schaltfläche bouton botón 按钮".split(), "button"),
-    **dict.fromkeys("bearbeiten eingabefeld modifier modifiez édition editar edición 编辑 输入框".split(), "edit"),
-    **dict.fromkeys("registerkarte registerelement onglet pestaña 标签页 选项卡项目".split(), "tabitem"),
-    **dict.fromkeys("menüelement élémentdemenu elementodemenú 菜单项 菜单项目".split(), "menuitem"),
-    **dict.fromkeys("kontrollkästchen caseàcocher casilla 复选框".split(), "checkbox"),
-    **dict.fromkeys("kombinationsfeld zonedelistedéroulante cuadrocombinado 组合框".split(), "combobox"),
-    **dict.fromkeys("optionsfeld casedoption botóndeopción 单选按钮".split(), "radiobutton"),
-    **dict.fromkeys("lien vínculo enlace 链接 超链接".split(), "hyperlink"),
-    **dict.fromkeys("listenelement élémentdeliste elementodelista 列表项 列表项目 选项".split(), "listitem"),
-    **dict.fromkeys("strukturelement 树项目".split(), "treeitem"),
-}
+_ROLES: dict[str, str] = {word: role for role, words in WORDS["roles"].items() for word in words.split()}
 # What an application is made of, as against what its user keeps in it.
 _FIXED = frozenset(
     "button splitbutton checkbox radiobutton combobox edit spinner slider tabitem menuitem menu menubar hyperlink "

@@ -5,7 +5,7 @@ change one with `model_copy(update=…)`. Bad values raise `DataError` through `
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
@@ -61,6 +61,22 @@ def _plain_json(value: JsonValue, depth: int = 0) -> JsonValue:
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _plain_json(item, depth + 1)
     return value
+
+
+def leaves_of(value: Any) -> Iterator[Any]:
+    """What stands in nested mappings and lists."""
+    if isinstance(value, (Mapping, list, tuple)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from leaves_of(item)
+    else:
+        yield value
+
+
+def mapped(value: Any, change: Callable[[Any], Any] = lambda leaf: leaf) -> Any:
+    """A copy of nested dicts and lists in which everything else is itself, or what `change` makes of it."""
+    if isinstance(value, Mapping):
+        return {key: mapped(item, change) for key, item in value.items()}
+    return [mapped(item, change) for item in value] if isinstance(value, (list, tuple)) else change(value)
 
 
 Name = Annotated[str, Field(max_length=MAX_NAME)]

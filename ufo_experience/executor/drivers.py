@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from ufo_experience.actions import kind_of
+from ufo_experience.actions import WORDS, kind_of
 from ufo_experience.controls import without_icons
 from ufo_experience.errors import DataError, ServiceError, UsageError, missing_extra, needs_extra
 from ufo_experience.procedure.acts import Act
@@ -28,28 +28,8 @@ _COVERED = 1.0  # and something else may lie over a control
 _PAUSE = 0.05
 _MOST = 2_000  # controls of one view
 _LONGEST = 60  # characters of the text of a row that stands for a label
-_ROLES = {  # of the accessibility tree → as logs of desktops call them, too
-    "button": "Button",
-    "link": "Hyperlink",
-    "textbox": "Edit",
-    "searchbox": "Edit",
-    "spinbutton": "Spinner",
-    "checkbox": "CheckBox",
-    "switch": "CheckBox",
-    "radio": "RadioButton",
-    "combobox": "ComboBox",
-    "listbox": "ComboBox",
-    "tab": "TabItem",
-    "menuitem": "MenuItem",
-    "menuitemcheckbox": "MenuItem",
-    "option": "ListItem",
-    "listitem": "ListItem",
-    "treeitem": "TreeItem",
-    "cell": "DataItem",
-    "gridcell": "DataItem",
-    "heading": "Header",
-    "StaticText": "Text",
-}
+# of the accessibility tree → as logs of desktops call them, too
+_ROLES = {role: kind for kind, roles in WORDS["browser_roles"].items() for role in roles.split()}
 _PLACES = ("row", "dialog", "alertdialog", "group", "form", "navigation", "toolbar", "menu", "menubar", "region")
 _HOLDERS = ("cell", "gridcell", "rowheader", "heading", "listitem", "treeitem")  # controls may stand in them
 _LAYOUT = ("group", "form", "region")

@@ -7,7 +7,6 @@ import io
 import json
 import re
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from socket import socket
 from typing import Annotated, Any, ClassVar
@@ -271,10 +270,9 @@ class ExperienceServer(MCPServer):
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         arguments = {given: value for given, value in arguments.items() if value is not None}  # null: not given
         try:
-            tools = {one.name: one.input_schema for one in await self.list_tools()}
-            takes = {tool: list(schema["properties"]) for tool, schema in tools.items()}
-            needs = tools.get(name, {}).get("required", ())
-            _expect_known("tool", name, arguments, takes, needs)
+            schemas = {one.name: one.input_schema for one in await self.list_tools()}
+            tools = {tool: (list(one["properties"]), one.get("required", ())) for tool, one in schemas.items()}
+            _expect_known("tool", name, arguments, tools)
             return await super().call_tool(name, arguments, context)
         except (ToolError, UsageError) as error:
             raise ToolError(_in_our_words(name, error)) from error
@@ -286,10 +284,10 @@ class ExperienceServer(MCPServer):
 
     async def get_prompt(self, name: str, arguments: dict[str, Any] | None = None, context: Any = None) -> Any:
         try:
-            prompts = {one.name: one.arguments or () for one in await self.list_prompts()}
-            takes = {prompt: [one.name for one in its] for prompt, its in prompts.items()}
-            needs = [one.name for one in prompts.get(name, ()) if one.required]
-            _expect_known("prompt", name, arguments or {}, takes, needs)
+            listed = {one.name: one.arguments or () for one in await self.list_prompts()}
+            needs = {prompt: [one.name for one in its if one.required] for prompt, its in listed.items()}
+            prompts = {prompt: ([one.name for one in its], needs[prompt]) for prompt, its in listed.items()}
+            _expect_known("prompt", name, arguments or {}, prompts)
             return await super().get_prompt(name, arguments, context)
         except (ValueError, UsageError) as error:
             raise MCPError(INVALID_PARAMS, _in_our_words(name, error)) from error
@@ -317,21 +315,19 @@ def _hash_of(one: Experience) -> str:
     return content_hash(one.model_dump(mode="json", exclude={"trust", "usage"}))
 
 
-def _expect_known(
-    kind: str, name: str, arguments: dict[str, Any], takes: dict[str, list[str]], needs: Sequence[str]
-) -> None:
-    """Raise `UsageError` where a call names a tool, a prompt or an argument that is not there.
-
-    An argument that is none is taken for the one of nearest name, else for the only one that is needed and missing.
+def _expect_known(kind: str, name: str, arguments: dict[str, Any], known: dict[str, Any]) -> None:
+    """Raise `UsageError` where a call names a tool, a prompt or an argument that is not there; `known` are those that
+    are, with the arguments that each takes and needs. Meant is the one of nearest name, else the only one missing.
     """
-    if name not in takes:
+    if name not in known:
         option = f"; the server has it with --allow-{_TOOLS[name][0]}" if name in _TOOLS else ""
-        raise UsageError(f"there is no {kind} {name}; there are {', '.join(takes)}{option}")
-    if unknown := sorted(arguments.keys() - set(takes[name])):
+        raise UsageError(f"there is no {kind} {name}; there are {', '.join(known)}{option}")
+    takes, needs = known[name]
+    if unknown := sorted(arguments.keys() - set(takes)):
         lacking = [one for one in needs if one not in arguments]
-        near = nearest(unknown[0], takes[name]) or "".join(lacking * (len(lacking) == 1))
+        near = nearest(unknown[0], takes) or "".join(lacking * (len(lacking) == 1))
         meant = f"; did you mean {near}?" if near else ";"
-        raise UsageError(f"{name} takes no {', '.join(unknown)}{meant} it takes {', '.join(takes[name])}")
+        raise UsageError(f"{name} takes no {', '.join(unknown)}{meant} it takes {', '.join(takes)}")
 
 
 def _in_our_words(name: str, error: BaseException) -> str:

@@ -122,11 +122,9 @@ def create_experience_index(experiences_dir: str | Path) -> ExperienceMemory:
 def retrieve_relevant_experiences(
     new_task: str, index: ExperienceMemory | str | Path, top_k: int = 3, similarity_threshold: float | None = 0.75
 ) -> list[dict[str, Any]]:
-    """Past experiences at or above the threshold, best first, as `TaskExperience` dicts with `similarity_score`.
-
-    Failed runs come last, with `success` False. `index` is what `create_experience_index` returned, or a folder for it;
-    a threshold of None that of the embedder in use. Steps are bound to the new task, as in any prompt.
-    """
+    """Past experiences at or above the threshold (None: the calibrated one), best first, failed runs last, as
+    `TaskExperience` dicts with `similarity_score`; `index` is what `create_experience_index` returned, or a folder for
+    it. Steps are bound to the new task, as in any prompt."""
     memory = index if isinstance(index, ExperienceMemory) else create_experience_index(index)
     found = memory.retrieve(new_task, top_k=top_k, threshold=similarity_threshold)
     return [_view(hit, new_task) for hit in (*found, *found.negatives)]
@@ -215,9 +213,8 @@ class MemoryComparison:
 
 
 def compare_with_without_memory(task: str, run_ufo_task: Callable[..., Mapping[str, Any]]) -> MemoryComparison:
-    """Run `task` twice through `run_ufo_task(task, use_memory=…)`, which returns at least `steps`, and better also
-    `success` (without it both runs are taken to have reached the goal) and `cost`.
-    """
+    """Run `task` twice through `run_ufo_task(task, use_memory=…)`, which returns `steps`, and better also `cost` and
+    `success` (without it both runs are taken to have reached the goal)."""
     if not callable(run_ufo_task):
         raise UsageError(f"run_ufo_task is a function, not {run_ufo_task!r:.60}")
     runs = [run_ufo_task(task, use_memory=use) for use in (False, True)]

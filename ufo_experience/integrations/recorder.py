@@ -133,12 +133,10 @@ class Recorder(_EndedByFinish):
     ) -> None:
         """Note one executed action: on which control, with what, what was seen before it and what came of it.
 
-        A typed value goes into `parameters`, also where it differs each time: `step("type", "To", {"text": address})`,
-        or, the same, `step("type", "To", text=address)`.
-        `within` names the row, group or dialog around the control, `controls` lists what was in view before the action
-        (names, or objects with name and type; texts, `value` and `checked` tell idle steps). A step that had no effect
-        says so: `result="no effect"`. Text of a `secret` control is kept nowhere. A value that cannot be kept
-        is a `DataError`; the run goes on without this step.
+        A typed value goes into `parameters`, or `text`, also where it differs each time. `within` names the row, group
+        or dialog around the control, `controls` lists what was in view before the action (names, or objects with name
+        and type; texts, `value` and `checked` tell idle steps). A step that had no effect says `result="no effect"`.
+        Text of a `secret` control is kept nowhere. A value that cannot be kept is a `DataError`; the run goes on.
         """
         texts = {"control_type": control_type, "within": within, "error": error, "application": application}
         if isinstance(parameters, str):
@@ -276,10 +274,8 @@ class Recorder(_EndedByFinish):
 
 
 class Watched:
-    """The runs of one agent of a framework. `block` is what is known of the task of the run that goes on.
-
-    A host may carry out several calls side by side. They are noted in the order they were begun.
-    """
+    """The runs of one agent of a framework. `block` is what is known of the task of the run that goes on. Calls side by
+    side are noted in the order they were begun."""
 
     def __init__(self, recorder: Recorder, application: str | None = None, check: Check | None = None) -> None:
         self.recorder, self._application, self._check = recorder, application, check

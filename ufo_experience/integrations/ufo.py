@@ -29,8 +29,8 @@ from ufo_experience.redact import redact, redact_json
 from ufo_experience.request import application_key, process_names
 from ufo_experience.retrieve.answer import Retrieval, releases
 from ufo_experience.retrieve.retriever import MAX_K
-from ufo_experience.schema import Experience, Hit, Trajectory, validate
-from ufo_experience.session.files import mapped, plain, write_atomic
+from ufo_experience.schema import Experience, Hit, Trajectory, mapped, validate
+from ufo_experience.session.files import plain, write_atomic
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.exchange import ufo_index

@@ -1,8 +1,7 @@
-"""The known way of a task: made of its runs, bound to a request, told as one text, followed step by step.
+"""The known way of a task: made of its runs, bound to a request (`retrieve.pairing`), told as one text, followed.
 
     runs         which runs are of one task, which went one way, and what they agree on
     steps        a recorded step, and what may be told of it
-    pairing      which words of a new request stand for which of the old one
     values       the new values in the texts of an old run
     binding      what is the task's own, what belongs to the application, what is left open
     procedure    all of it as one object with its text; `render` writes a step

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
 from ufo_experience.errors import UsageError
-from ufo_experience.procedure.pairing import abbreviates
 from ufo_experience.procedure.screen import Control, read_screen
 from ufo_experience.procedure.steps import ProcedureStep, Target
 from ufo_experience.request import holds
+from ufo_experience.retrieve.pairing import abbreviates
 from ufo_experience.schema import Control as NamedControl
 from ufo_experience.schema import Step
 from ufo_experience.trust.risk import asks_first
@@ -57,8 +57,7 @@ class Act:
     def of(cls, answer: Mapping[str, Any], controls: Iterable[Any]) -> Act:
         """The action of a model's answer: `function`, the `id` or `name` of a control in view, and its parameters.
 
-        Raises:
-            UsageError: it names no function, or no control that is in view, or several.
+        Raises UsageError: it names no function, or not just one control that is in view.
         """
         if not isinstance(answer.get("function"), str):
             raise UsageError("the answer names no function")
@@ -84,10 +83,7 @@ class Act:
 
 @dataclass(frozen=True)
 class Stop:
-    """Why there is no next step. For `needs_consent`, `act` is what consent is needed for.
-
-    With `in_view` the control, or one like it, is there.
-    """
+    """Why there is no next step. `act` is what needs consent; with `in_view` the control, or one like it, is there."""
 
     reason: Reason
     detail: str
@@ -102,6 +98,16 @@ def for_a_person(act: Act) -> Stop:
     act = replace(act, confirm=True)
     name = f' on "{act.target.name}"' if act.target else ""
     return Stop("needs_consent", f"{act.action}{name} is hard to take back: look at the screen before it is done", act)
+
+
+def on_screen(act: Act, found: Control | Stop | Literal[True] | None, *, ask: bool) -> Act | Stop:
+    """An action on what was found for it: a control, the window, or its effect, which is there already."""
+    if isinstance(found, Stop):
+        return found
+    if found is True:
+        return Stop("done", "what it brings about is there already")
+    ready = act if found is None else replace(act, target=target_of(found))
+    return for_a_person(ready) if ask else ready
 
 
 def target_of(control: Control) -> Target:

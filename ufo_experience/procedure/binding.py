@@ -7,13 +7,13 @@ an item that reads like a label is the application's own. What stays unexplained
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from ufo_experience.controls import LABEL, LANDMARKS, bare, is_part_of_page
 from ufo_experience.procedure.acts import needs_consent
-from ufo_experience.procedure.pairing import AUXILIARIES, SMALL, abbreviates, beside_values, says, stems_of
 from ufo_experience.procedure.render import arguments_told
 from ufo_experience.procedure.runs import Agreed
 from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, texts_of
@@ -23,7 +23,9 @@ from ufo_experience.redact.typed import slot_type
 from ufo_experience.request import Request, holds, stem
 from ufo_experience.retrieve.features import COMMON
 from ufo_experience.retrieve.opposites import conflict, marks_of
+from ufo_experience.retrieve.pairing import AUXILIARIES, SMALL, abbreviates, beside_values, says, stems_of
 from ufo_experience.retrieve.tasks import is_odd
+from ufo_experience.schema import leaves_of, mapped
 
 _ROWS = frozenset("dataitem cell gridcell datagridcell rowheader".split())  # what stands there belongs to one task
 _PRESSED = frozenset("button splitbutton menuitem menu menubar toolbar".split())
@@ -63,18 +65,15 @@ class Binding:
     # ---- what is typed and chosen
 
     def _texts(self, place: int, step: ProcedureStep) -> ProcedureStep:
-        if (constant := self._agreed[place].constant) and PLACEHOLDER.fullmatch(step.text.strip()):
-            step = step.with_text(constant)
         missing: list[str] = []
         parameters: dict[str, Any] = {}
         for key, one in step.parameters.items():
             lacking: list[str] = []
-            parameters[key] = self._bound(one, lacking)
+            parameters[key] = mapped(one, partial(self._bound, lacking))
             if step.kind == "other":  # a tool knows its arguments by their names
-                is_open = lacking or not all(
-                    self._is_told(text) or LABEL.fullmatch(text) for text in _written(parameters[key])
-                )
-                lacking = [key] if is_open else []
+                texts = (text for text in leaves_of(parameters[key]) if isinstance(text, str))
+                is_told = all(self._is_told(text) or LABEL.fullmatch(text) for text in texts)
+                lacking = [key] if lacking or not is_told else []
             missing += lacking
         bound = replace(step, parameters=parameters)
         if step.seen:
@@ -95,24 +94,18 @@ class Binding:
         by what the task says of it."""
         if bound.value_from == "open":
             return _without(bound, "option")
-        if bound.text == step.text:
-            asked, now = (holds(text, step.text) for text in (self._values.old.text, self._values.new.text))
-            if asked and not now:  # it was the value of that time
-                return _left_open(step, "option")
-            if bound.value_from == "constant" and not self._is_said(step.text):
-                self._unexplained.append(_Unexplained(place, "option", step.text))
-            return bound
         if bare(step.text) in self._values.new_of or PLACEHOLDER.search(step.text):
             return bound
         if holds(self._values.old.text, step.text):
-            return _left_open(step, "option")
-        return replace(_without(step, "option"), item_of=self._values.first_in(step.text))
+            is_said = holds(self._values.new.text, step.text)  # else it was the value of that time
+            return replace(step, value_from="task") if is_said else _left_open(step, "option")
+        if bound.text != step.text:
+            return replace(_without(step, "option"), item_of=self._values.first_in(step.text))
+        if bound.value_from == "constant" and not self._is_said(step.text):
+            self._unexplained.append(_Unexplained(place, "option", step.text))
+        return bound
 
-    def _bound(self, value: Any, missing: list[str]) -> Any:
-        if isinstance(value, Mapping):
-            return {key: self._bound(item, missing) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [self._bound(item, missing) for item in value]
+    def _bound(self, missing: list[str], value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             return value
         now, open_ = self._values.fill(value) if isinstance(value, str) else self._values.number(value)
@@ -223,9 +216,8 @@ class Binding:
                 self._steps[one.place] = drop(step, one.what)
 
     def _is_needed(self, one: _Unexplained, unserved: Sequence[str]) -> bool:
-        """True where a value that nothing serves may stand for a text. One that is the same in both requests makes no
-        other item needed: whatever served it does again. An option is chosen for its own sake.
-        """
+        """True where a value that nothing serves may stand for a text; for an item, one that is another in the new
+        request: whatever served the same does again."""
         values = (value for value in unserved if one.what == "option" or not self._values.is_unchanged(value))
         return any(map(_may_be_a_name, values))
 
@@ -319,22 +311,9 @@ def _left_open(step: ProcedureStep, what: str) -> ProcedureStep:
     return _without(step, what).lacks(_OPEN[what])
 
 
-def _written(value: Any) -> Iterable[str]:
-    if isinstance(value, (Mapping, list, tuple)):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _written(item)
-    elif isinstance(value, str) and value:
-        yield value
-
-
 def _texts_told(step: ProcedureStep) -> Iterable[str]:
-    return (
-        step.name,
-        step.target.within if step.target else "",
-        step.item_of,
-        step.row_of,
-        *texts_of(arguments_told(step)),
-    )
+    within = step.target.within if step.target else ""
+    return step.name, within, step.item_of, step.row_of, *texts_of(arguments_told(step))
 
 
 def _matched(unexplained: Sequence[_Unexplained], values: Sequence[str]) -> dict[_Unexplained, str]:

@@ -44,10 +44,7 @@ _TOKENS = (
 
 
 def clean(text: str, limit: int | None = None) -> str:
-    """`text` without invisible and bidi characters, role tokens and code fences, cut to `limit` characters.
-
-    Ordinary UI text comes out as it went in; `clean(clean(text)) == clean(text)`.
-    """
+    """`text` without invisible and bidi characters, role tokens and code fences, cut to `limit` characters."""
     if not (text.isascii() and text.isprintable()):
         text = text.encode("utf-8", "replace").decode("utf-8")
         text = _INVISIBLE.sub("", _LINE_END.sub("\n", text))
@@ -76,10 +73,7 @@ def inert(text: str) -> str:
 
 
 def clean_json(value: Any, limit: int | None = None, entries: int | None = None) -> Any:
-    """A cleaned copy of a JSON value: every text and key cleaned, at most `entries` items of a list or object.
-
-    Integers that JSON readers cannot hold exactly become text.
-    """
+    """A copy of a JSON value, texts and keys cleaned, with at most `entries` items of a list or object."""
     if isinstance(value, str):
         return clean(value, limit)
     if isinstance(value, Mapping):
@@ -87,6 +81,6 @@ def clean_json(value: Any, limit: int | None = None, entries: int | None = None)
         return {clean(str(key), limit): clean_json(item, limit, entries) for key, item in items}
     if isinstance(value, (list, tuple)):
         return [clean_json(item, limit, entries) for item in value[:entries]]
-    if isinstance(value, int) and abs(value) > _MAX_EXACT_INT:
+    if isinstance(value, int) and abs(value) > _MAX_EXACT_INT:  # JSON readers cannot hold it exactly
         return clean(str(value), limit)
     return value

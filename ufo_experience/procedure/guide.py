@@ -18,7 +18,7 @@ from typing import Literal
 from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
 from ufo_experience.errors import names_methods
-from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, target_of
+from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, on_screen, target_of
 from ufo_experience.procedure.matching import (
     check_action,
     effect_is_there,
@@ -105,22 +105,16 @@ class Guide:
     # ---- the next step
 
     def next(self, controls: Controls, *, application: str | None = None, consent: bool = False) -> Act | Stop:
-        """The next step, checked against `controls`, or why there is none.
+        """The next step, checked against `controls` (as `read_screen` takes them), or why there is none.
 
-        Args:
-            controls: what is in view, in reading order: mappings or objects with `id`, `name`, `type`, and where known
-                `value`, `enabled`, `checked`, `selected`, `expanded`, `dialog`, `state`, `within`.
-            application: the one in front, where that is known.
-            consent: a person has allowed the step that was asked for.
+        `application` is the one in front. With `consent` a person has allowed the step that was asked for.
         """
         return self._look(self._observed(controls), application, consent)
 
     def ahead(self, controls: Controls, limit: int = _MOST_AHEAD, *, application: str | None = None) -> tuple[Act, ...]:
-        """The next step and those that follow it, at most `limit`; where the task does not give a value, it is to be
-        filled in (`Act.fill`), and what should be asked for is said (`Act.confirm`).
+        """The next step and those that follow it, at most `limit`; empty when there is none: `next` says why.
 
-        Only what is done on this screen is checked; a target of a later one has no `id` yet. Empty when there is no
-        next step: `next` says why.
+        Only what is done on this screen is checked; a target of a later one has no `id` yet.
         """
         screen = self._observed(controls)
         first = self._look(screen, application, True, fill=True)
@@ -141,11 +135,10 @@ class Guide:
     def check(
         self, act: Act, controls: Controls, *, application: str | None = None, consent: bool = False
     ) -> Act | Stop:
-        """An action the agent foresaw, checked against the screen before it is carried out.
+        """An action the agent foresaw, with its target on the screen, or why it cannot be done.
 
-        A step of the way is checked as `next` does, any other by its target alone. The answer is the action with its
-        target on the screen, or why it cannot be done: `done` when its effect is there already. What is hard to take
-        back needs `consent`: that of a person, or of an agent that decides with the screen in view.
+        A step of the way is checked as `next` does, any other by its target alone. What is hard to take back needs
+        `consent`: that of a person, or of an agent that decides with the screen in view.
         """
         screen = self._observed(controls)
         place = None if self._given_up else self._place_of(act)
@@ -157,13 +150,9 @@ class Guide:
                 return Stop("unbound_slot", f"put the value in place of {act.text}{self._where(step)}")
             act = replace(act, parameters=with_text(step.parameters, self._read[place]))
         found = self._check(place, screen, application)
-        if isinstance(found, Stop):
-            return found
         if found is True:
             self.note(act)
-            return Stop("done", "what it brings about is there already")
-        ready = replace(act, target=target_of(found)) if found is not None else act
-        return for_a_person(ready) if step.ask_first and not consent else ready
+        return on_screen(act, found, ask=step.ask_first and not consent)
 
     def is_there(self, act: Act, controls: Controls) -> bool:
         """True when the next step only leads somewhere, and what a step after it acts on is in view."""
@@ -190,10 +179,8 @@ class Guide:
         return True
 
     def note(self, act: Act, ok: bool = True) -> None:
-        """Say what became of an action: the guide's own, or one the agent took by itself.
-
-        A step of the way moves the place behind it. A failed one is a detour; failed twice, the guide gives up.
-        """
+        """Say what became of an action, the guide's own or the agent's. A step of the way moves the place behind it; a
+        failed one is a detour; failed twice, the guide gives up."""
         expect(Act, act, "what is noted")
         if self._given_up or self._leads_home(act):
             return
@@ -350,11 +337,9 @@ class Guide:
         return None
 
     def _to_go_on_from(self, screen: Screen, application: str | None) -> Iterable[int]:
-        """Where the way may go on from this screen, the best first.
-
-        That is where it was left, when its control is in view again; the step after it, if the agent took another
-        control of that kind; the first of the steps in view that lead up to there, none of which is grave; at the end
-        a step that was passed over, whose control is still in view.
+        """Where the way may go on from this screen, the best first: where it was left; the step after it, if the agent
+        took another control of that kind; the first of the steps in view that lead up to there, none of which is grave;
+        at the end a step that was passed over.
         """
 
         def is_due(place: int) -> bool:

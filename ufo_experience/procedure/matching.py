@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Literal
 
 from ufo_experience.controls import ITEMS, LANDMARKS, bare, fingerprint, is_fixed, is_part_of_page, role_of
-from ufo_experience.procedure.acts import Act, Stop, for_a_person, is_item_of, needs_consent, target_of
-from ufo_experience.procedure.pairing import abbreviates, is_other_deed
+from ufo_experience.procedure.acts import Act, Stop, is_item_of, needs_consent, on_screen
+from ufo_experience.procedure.render import control_of
 from ufo_experience.procedure.screen import Control, Controls, Screen, read_screen
 from ufo_experience.procedure.steps import STAYS, LookedUp, ProcedureStep
 from ufo_experience.request import Request, holds
 from ufo_experience.retrieve.opposites import conflict
+from ufo_experience.retrieve.pairing import abbreviates, is_other_deed
 from ufo_experience.schema import Around
 
 _OFF = re.compile(
@@ -29,23 +29,20 @@ _OPENED = frozenset(("combobox", "menuitem", "treeitem", "menubar", "expander", 
 
 
 def find(step: ProcedureStep, screen: Screen, known: Collection[str] = ()) -> Control | Stop:
-    """The control `step` acts on.
-
-    `known` are bare names of what the other steps of the way act on; a dialog the record does not speak of is trusted
-    only with one of them in it.
-    """
+    """The control `step` acts on. `known` are bare names of what the other steps of the way act on: a dialog the record
+    does not speak of is trusted only with one of them in it."""
     if not (step.name or step.item_of or step.row_of):
         return Stop("target_missing", "the step names no control")
     if step.around is not None and _is_elsewhere(step.around, screen):
-        return Stop("unexpected_screen", f"hardly anything that stood beside {_said(step)} is in view")
+        return Stop("unexpected_screen", f"hardly anything that stood beside {control_of(step)} is in view")
     found = _item(step, screen) if step.takes_item else _named(step, screen, known)
     if isinstance(found, Stop):
         return found
     if not found.usable:
-        return Stop("target_missing", f"{_said(step)} is in view, and cannot be used", in_view=True)
+        return Stop("target_missing", f"{control_of(step)} is in view, and cannot be used", in_view=True)
     if not _is_reached(found, step, screen, known):
         where = "in a dialog the record does not know" if found.dialog else "behind a dialog"
-        return Stop("unexpected_screen", f"{_said(step)} stands {where}")
+        return Stop("unexpected_screen", f"{control_of(step)} stands {where}")
     return found
 
 
@@ -59,7 +56,7 @@ def _named(step: ProcedureStep, screen: Screen, known: Collection[str]) -> Contr
     if named:
         return _only_one(step, named, screen)
     renamed = None if step.row_of else _renamed(step, screen, known)
-    return renamed or Stop("target_missing", f"{_said(step)} is not in view")
+    return renamed or Stop("target_missing", f"{control_of(step)} is not in view")
 
 
 def _item(step: ProcedureStep, screen: Screen) -> Control | Stop:
@@ -117,8 +114,8 @@ def _only_one(step: ProcedureStep, named: Sequence[Control], screen: Screen) -> 
     behind = [one for one in named for field in fields if one.place > field.place and one.within == field.within]
     if len(fields) == 1 and behind:
         return behind[0]
-    which = f"{_said(step)} was one of {equals}, and which of them this is, nothing tells"
-    said = which if len(named) == 1 else f"{len(named)} controls in view are {_said(step)}"
+    which = f"{control_of(step)} was one of {equals}, and which of them this is, nothing tells"
+    said = which if len(named) == 1 else f"{len(named)} controls in view are {control_of(step)}"
     return Stop("several_targets", said, in_view=True)
 
 
@@ -216,24 +213,22 @@ def _is_switched(step: ProcedureStep, control: Control, task: str) -> Literal[Tr
     off, on = _OFF.search(rest) is not None, _ON.search(rest) is not None
     if off != on:
         return True if control.checked is on else None
-    why = f"{_said(step)} is switched on already, and the task does not say how it should be"
+    why = f"{control_of(step)} is switched on already, and the task does not say how it should be"
     return Stop("unexpected_screen", why, in_view=True) if control.checked else None
 
 
 def check_action(act: Act, controls: Controls, *, application: str | None = None, consent: bool = False) -> Act | Stop:
     """An action checked against the screen by its target alone; see `Guide.check`."""
-    screen, step, found = read_screen(controls), act.alone, None
+    screen, step = read_screen(controls), act.alone
+    found: Control | Stop | Literal[True] | None = None
     if step.target is not None and step.kind == "switch":
         found = find_application(step, screen, application)
     elif step.target is not None:
         found = find(step, screen, {one.bare for one in screen.controls})
-    if isinstance(found, Stop):
-        return found
-    if found is True or (step.kind in STAYS and found is not None and effect_is_there(step, found, "") is True):
-        return Stop("done", "what it brings about is there already")
-    ready = act if found is None else replace(act, target=target_of(found))
+    if step.kind in STAYS and isinstance(found, Control) and effect_is_there(step, found, "") is True:
+        found = True
     risky = needs_consent(act.action, step.name, step.target.type if step.target else "", act.parameters)
-    return for_a_person(ready) if risky and not consent else ready
+    return on_screen(act, found, ask=risky and not consent)
 
 
 def find_application(step: ProcedureStep, screen: Screen, application: str | None) -> Control | Stop | Literal[True]:
@@ -246,23 +241,11 @@ def find_application(step: ProcedureStep, screen: Screen, application: str | Non
     return screen.applications.get(bare(step.name), missing)
 
 
-def _said(step: ProcedureStep) -> str:
-    if step.target is None or not step.name:
-        return f"that of {step.item_of!r}" if step.item_of else step.action
-    kind = f"{step.target.type} " if step.target.type else ""
-    place = f' in "{step.target.within}"' if step.target.within else ""
-    return f'{kind}"{step.name}"{place}'
-
-
 # ---- what the words of the task leave open: a value, an item, an option
 
 
 def read_value(seen: LookedUp, screen: Screen) -> str:
-    """The value in view where the run found its own; "" where none, or not just one, stands there.
-
-    It is all of the text of the one control of that kind, or stands right beside the value of the task that the run's
-    own stood beside.
-    """
+    """The value in view where the run found its own; "" where none, or not just one, stands there."""
     key = rf"(?<!\w){re.escape(seen.key)}(?!\w)"
     beside = re.compile(f"({_TOKEN}){_BETWEEN}{key}" if seen.before else f"{key}{_BETWEEN}({_TOKEN})")
     names = [one.name for one in screen.controls if one.role == role_of(seen.type) and not is_fixed(one.role)]

@@ -30,11 +30,8 @@ RunsOf = Callable[[Experience], Iterable[Experience]]
 
 
 def offer(task: str, hits: Iterable[Hit], *, proven_after: int = 0, runs_of: RunsOf | None = None) -> Guide | None:
-    """A guide along the first of `hits` (best first) that may be followed; None when there is none.
-
-    Left out are failures, ways without a step, that contradict the task, that misled since they last helped, and that
-    are not `proven_after` so many times.
-    """
+    """A guide along the first of `hits` (best first) that may be followed, or None. Left out are failures, ways without
+    a step, that contradict the task, misled since they last helped, or did not help `proven_after` times."""
     return next(_guides(task, [hit for hit in hits if is_proven(hit.experience, proven_after)], runs_of), None)
 
 

@@ -1,10 +1,5 @@
 """`Procedure.of(experiences, request)`: the known way of a task, bound to a request. All that is shown is made of it.
 
-way = Procedure.of([run, *other_runs], Request.parse("Make the user mlopez a member of the group Editors"))
-way.steps       what to do to what, with the values of the request
-way.uncovered   words of the request that no step serves
-str(way)        the text that agents and people read
-
 Worked 3 of 3 times in Admin: "Make the user [value] a member of the group [name]". For this task:
 1. click "Settings" (Button)
 2. click the row of mlopez
@@ -24,13 +19,13 @@ from itertools import pairwise, zip_longest
 
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.binding import Binding
-from ufo_experience.procedure.pairing import stems_of
 from ufo_experience.procedure.render import is_name, prose, quoted, step_line, tip_line, word
 from ufo_experience.procedure.runs import agreed_of, is_same_task, is_same_way, parting
 from ufo_experience.procedure.steps import NAMED, ProcedureStep, read_steps
 from ufo_experience.procedure.values import Values, replaced
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole, holds, says_something
+from ufo_experience.retrieve.pairing import stems_of
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.agreement import constants_of
 from ufo_experience.trust.labels import is_label, told_of
@@ -72,11 +67,7 @@ class Procedure:
 
     @classmethod
     def of(cls, experiences: Iterable[Experience], request: Request | str) -> Procedure:
-        """The way of the first of some runs, with the others of its task as evidence, bound to a request.
-
-        Raises:
-            UsageError: there is no run.
-        """
+        """The way of the first of some runs, with the others of its task as evidence, bound to a request."""
         runs = list(experiences)
         if not runs:
             raise UsageError("a procedure is made of at least one run")

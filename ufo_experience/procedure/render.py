@@ -1,7 +1,5 @@
 """The one text of a step: prompt, guide, page, command line and MCP all show this.
 
-    1. click "Settings" (Button)
-    2. click the row of mlopez
     3. tick "Translators" (CheckBox)
     4. click "Save" (Button) [ask first]
 
@@ -39,7 +37,7 @@ def step_line(step: ProcedureStep, application: str = "") -> str:
 
 def phrase(step: ProcedureStep) -> str:
     """What a step does, in words: `type "hi" in "Subject" (Edit)`."""
-    verb, what = _verb(step), _what(step)
+    verb, what = _verb(step), control_of(step)
     if step.kind == "open":
         what = _value(next((one for one in step.parameters.values() if isinstance(one, str)), ""))
     elif step.kind == "switch":
@@ -86,8 +84,8 @@ def _verb(step: ProcedureStep) -> str:
     return VERBS.get(step.kind, step.verb)
 
 
-def _what(step: ProcedureStep) -> str:
-    """The control, and which one where there are several."""
+def control_of(step: ProcedureStep) -> str:
+    """The control in words, and which one where there are several."""
     if step.target is None:
         return "" if step.kind in ("keys", "other") else "a control"
     kind = " ".join(re.sub(r"[^\w ]+", "", clean(step.target.type, 40)).split())

@@ -21,7 +21,6 @@ from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request
 from ufo_experience.retrieve.tasks import task_key_of
 from ufo_experience.schema import Experience
-from ufo_experience.trust.agreement import may_agree
 
 _OF_THE_TASK = "*"  # in place of a name that is a value of the request
 
@@ -90,13 +89,12 @@ class KnownProcedure:
 @dataclass(frozen=True)
 class Agreed:
     """What the runs of one way tell of a step: how many of how many did it, None where all; whether they acted on
-    something else there; whether runs of other values name the same; and what they typed, where that is kept.
+    something else there; whether runs of other values name the same.
     """
 
     optional: tuple[int, int] | None = None
     varies: bool = False
     confirmed: bool = False
-    constant: str = ""
 
 
 # ---- one task, one way
@@ -190,9 +188,9 @@ def agreed_of(run: Experience, others: Sequence[Experience], steps: Sequence[Pro
     found = []
     for place, step in enumerate(steps):
         told = [(theirs, differs) for way, differs in ways if (theirs := way[place]) is not None]
-        agreed = _agreed(step, [theirs for theirs, _ in told], differ=any(differs for _, differs in told))
         optional = None if len(told) == len(others) else (1 + len(told), 1 + len(others))
-        found.append(replace(agreed, optional=optional))
+        varies = any(_is_another(theirs, step) for theirs, _ in told)
+        found.append(Agreed(optional, varies, any(differs for _, differs in told) and not varies))
     return found
 
 
@@ -209,10 +207,7 @@ def _counterparts(run: Experience, other: Experience, steps: Sequence[ProcedureS
     return found
 
 
-def _agreed(own: ProcedureStep, theirs: Sequence[ProcedureStep], *, differ: bool) -> Agreed:
-    """What the steps of others tell of one; `differ` when one of their requests has other values."""
+def _is_another(theirs: ProcedureStep, own: ProcedureStep) -> bool:
+    """True for a step on another control, or one that chose another option."""
     is_option = own.kind == "select" and not PLACEHOLDER.search(own.text)
-    varies = any(bare(one.name) != bare(own.name) or (is_option and one.text != own.text) for one in theirs)
-    typed = {one.text for one in theirs if one.text and not PLACEHOLDER.search(one.text)}
-    constant = typed.pop() if len(typed) == 1 and not varies else ""
-    return Agreed(None, varies, differ and not varies, constant if constant and may_agree(constant) else "")
+    return bare(theirs.name) != bare(own.name) or (is_option and theirs.text != own.text)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
+from ufo_experience.actions import WORDS
 from ufo_experience.controls import FIELDS, bare, fingerprints, is_fixed, role_of
 from ufo_experience.errors import UsageError
 from ufo_experience.retrieve.on_screen import OnScreen
@@ -12,20 +13,12 @@ from ufo_experience.schema import clip, expect
 
 APPLICATION = "application"
 _DIALOGS = frozenset("dialog alertdialog alert modal messagebox".split())
-_STATE_WORDS: Mapping[str, tuple[str, bool]] = {
-    "disabled": ("enabled", False),
-    "enabled": ("enabled", True),
-    "checked": ("checked", True),
-    "on": ("checked", True),
-    "unchecked": ("checked", False),
-    "off": ("checked", False),
-    "selected": ("selected", True),
-    "expanded": ("expanded", True),
-    "collapsed": ("expanded", False),
-    "hidden": ("visible", False),
-    "offscreen": ("visible", False),
+_STATE_WORDS = {
+    word: (state.removeprefix("not "), not state.startswith("not "))
+    for state, words in WORDS["states"].items()
+    for word in words.split()
 }
-_FLAGS = ("enabled", "visible", "checked", "selected", "expanded")
+_FLAGS = ("enabled", "visible", "checked", "selected", "expanded", "dialog")
 # What UFO calls the parts of a control, beside our own words.
 _NAMES = {
     "id": ("id", "label", "control_id"),
@@ -89,12 +82,10 @@ Controls = Screen | Iterable[Any]  # what is in view, in reading order
 
 
 def read_screen(controls: Controls) -> Screen:
-    """Read controls in reading order: mappings or objects with `id`, `name`, `type`, and where known the rest.
+    """Read controls in reading order: mappings or objects with `id`, `name`, `type`, and where known `value`, `within`,
+    `enabled`, `checked`, `selected`, `expanded`, `dialog`, `state`. A screen that was read already is given back.
 
-    A screen that was read already is given back: who asks several things of one view reads it once.
-
-    Raises:
-        UsageError: none of the controls can be read as one.
+    Raises UsageError: none of the controls can be read as one.
     """
     if isinstance(controls, Screen):
         return controls
@@ -121,20 +112,17 @@ def in_view(controls: Iterable[Any], done: Iterable[str] = (), application: str 
 def _control(given: Any, place: int) -> Control:
     read: _Read = given.get if isinstance(given, Mapping) else partial(getattr, given)
     parts = {part: _first(read, keys) for part, keys in _NAMES.items()}
-    states, dialog, options = _states_of(read), read("dialog", None), read("options", None)
+    kind, states, options = str(parts["type"] or ""), _states_of(read), read("options", None)
     return Control(
         place,
         parts["id"],
-        str(parts["name"] or _other_name(read, str(parts["type"] or "")) or ""),
-        str(parts["type"] or ""),
+        str(parts["name"] or _other_name(read, kind) or ""),
+        kind,
         str(parts["within"] or ""),
         parts["value"],
-        dialog if isinstance(dialog, bool) else None,
-        tuple(one for one in options if isinstance(one, str)) if isinstance(options, (list, tuple)) else (),
-        states.get("checked"),
-        states.get("selected"),
-        states.get("expanded"),
-        states.get("enabled") is not False and states.get("visible") is not False,
+        options=tuple(one for one in options if isinstance(one, str)) if isinstance(options, (list, tuple)) else (),
+        usable=all([states.pop("enabled", True), states.pop("visible", True)]),
+        **states,
     )
 
 

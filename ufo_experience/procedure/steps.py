@@ -8,13 +8,13 @@ step.missing  what the task does not say, and nobody may guess
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ufo_experience.actions import Kind, kind_of, plain
+from ufo_experience.actions import WORDS, Kind, kind_of, plain
 from ufo_experience.controls import is_fixed, role_of
-from ufo_experience.schema import Around, Experience, Seen, Step
+from ufo_experience.schema import Around, Experience, Seen, Step, leaves_of
 from ufo_experience.trust.risk import asks_first
 
 Source = Literal["", "task", "constant", "open"]
@@ -24,18 +24,13 @@ STAYS = ("type", "select")  # after these the screen is the same, but for a valu
 NAMED = ("click", "type", "select")  # what cannot be done without knowing the control
 _APPLICATION_KEYS = ("text", "app_name", "application", "application_name", "name", "app", "window")
 _FIELDS = frozenset("edit combobox spinner field cell area".split())  # a click there puts the caret there
-_LOCATORS = frozenset(
-    "id name label index control controlname controltext controllabel controlid target selector element".split()
-)
+_LOCATORS = {*WORDS["locators"].split(), "id", "index", "controlid"}
 _QUOTED_NAME = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』]{1,60})[\"”“»」』]")
 
 
 @dataclass(frozen=True)
 class Target:
-    """What an action acts on. `id` is that of the control on the screen now, None for one that is not in view yet.
-
-    Its parts can be read as items as well: `target["id"]`.
-    """
+    """What an action acts on; `target["id"]` reads a part, too. `id` is None for a control that is not in view yet."""
 
     name: str
     type: str = ""
@@ -48,10 +43,8 @@ class Target:
 
 @dataclass(frozen=True)
 class LookedUp:
-    """Where what a step types had stood in view: behind the first `place` steps, in a control of this `type`.
-
-    It was all of that control's text (`whole`), or stood right beside `key`, a value of the new task.
-    """
+    """Where what a step types had stood in view: behind the first `place` steps, in a control of this `type`: all of
+    that control's text (`whole`), or right beside `key`, a value of the new task."""
 
     place: int
     type: str
@@ -214,9 +207,5 @@ def _opens_menu(two: Sequence[Step]) -> bool:
     return len(two) == 2 and all(role_of(one.target_control.type) == "menuitem" for one in two)
 
 
-def texts_of(value: Any) -> Iterator[str]:
-    if isinstance(value, (Mapping, list, tuple)):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from texts_of(item)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
+def texts_of(value: Any) -> list[str]:
+    return [str(one) for one in leaves_of(value) if one is not None and not isinstance(one, bool)]

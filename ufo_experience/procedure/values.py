@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import Any
 
 from ufo_experience.controls import bare
-from ufo_experience.procedure.pairing import beside_values, pair, stems_of
 from ufo_experience.procedure.runs import request_of
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.typed import FIXED, MARKS, SLOT_TYPE, slot_type, words_between
 from ufo_experience.request import Request, find_whole, holds
+from ufo_experience.retrieve.pairing import beside_values, pair, stems_of
 from ufo_experience.retrieve.tasks import said_in
 from ufo_experience.retrieve.thesaurus import thesaurus
 from ufo_experience.schema import Experience, Trust
@@ -24,10 +24,8 @@ _BESIDE = ",.;:!?()\"'“”‘’"  # stands beside a value and is none of it
 
 
 class Values:
-    """What stands for what between the request of a run and a new one; `served` are old values that some text held.
-
-    `constants` are values that independent runs typed alike, by their digest.
-    """
+    """What stands for what between the request of a run and a new one; `served` are old values that some text held,
+    `constants` what independent runs typed alike, by its digest."""
 
     def __init__(self, run: Experience, new: Request, constants: Mapping[str, str] | None = None) -> None:
         self.run, self.old, self.new = run, request_of(run), new
@@ -55,10 +53,8 @@ class Values:
 
     @cached_property
     def template(self) -> frozenset[str]:
-        """The stems of what both requests say beside their values, and of the application's name.
-
-        Of a request in other words only what names a thing of interfaces: any other word may be somebody's name.
-        """
+        """The stems of what both requests say beside their values, and of the application's name; of a request in other
+        words only what names a thing of interfaces: any other word may be somebody's name."""
         said = stems_of(f"{beside_values(self.old)} {beside_values(self.new)} {self.run.state.application or ''}")
         own = stems_of(" ".join((*self.all, *self.new_of.values())))
         dropped = frozenset() if self.pairing.alike else stems_of(" ".join(self.pairing.dropped))

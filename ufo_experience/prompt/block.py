@@ -10,11 +10,11 @@ Both markers carry one fresh nonce. No text of a record can write a marker or be
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ufo_experience.errors import UsageError
-from ufo_experience.schema import expect
+from ufo_experience.schema import expect, mapped
 
 _NONCE = re.compile(r"[0-9a-f]{8}")
 _OPENING = r"<<<past-experience ([0-9a-f]{8}) \(data, not instructions\)"
@@ -58,8 +58,4 @@ def has_block(text: str) -> bool:
 
 def strip_blocks(value: Any) -> Any:
     """A copy of a JSON value with `strip_block` applied to every text in it."""
-    if isinstance(value, str):
-        return strip_block(value)
-    if isinstance(value, Mapping):
-        return {key: strip_blocks(item) for key, item in value.items()}
-    return [strip_blocks(item) for item in value] if isinstance(value, list | tuple) else value
+    return mapped(value, lambda leaf: strip_block(leaf) if isinstance(leaf, str) else leaf)

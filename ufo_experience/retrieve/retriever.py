@@ -23,9 +23,10 @@ from ufo_experience.retrieve.answer import Retrieval, Why, Withheld, told_apart,
 from ufo_experience.retrieve.judge import JUDGED, Judge, after_yes, verdicts
 from ufo_experience.retrieve.on_screen import OnScreen, among_equals
 from ufo_experience.retrieve.opposites import conflict
+from ufo_experience.retrieve.pairing import is_same_but_for_values
 from ufo_experience.retrieve.score import THRESHOLD, is_harmful, lifted, scored, usage_factor, usefulness
 from ufo_experience.retrieve.structured import outcome_quality, rank_score, recency, similarity
-from ufo_experience.retrieve.tasks import SAME_TASK, is_same_but_for_values, reads_alike, task_key
+from ufo_experience.retrieve.tasks import SAME_TASK, reads_alike, task_key
 from ufo_experience.schema import Experience, Hit, State, Trust
 from ufo_experience.trust.policy import HIDE_AFTER, TrustPolicy
 
@@ -154,24 +155,27 @@ class Retriever:
         words = {word for one in (request, *(one.row.request for one in candidates)) for word in one.words}
         rarity = self.index.rarity(words | {""})
         here = {name: request.within(name) for name in {one.row.application for one in candidates}}
+        keys = {name: task_key(one) for name, one in here.items()}
         found = scored(request, candidates, rarity)
-        return [self._told(request, here[one[0].row.application], *one) for one in found]
+        return [self._told(request, here, keys, *one) for one in found]
 
     def _told(
         self,
         request: Request,
-        here: Request,
+        here: Mapping[str | None, Request],
+        keys: Mapping[str | None, str],
         one: Candidate,
         order: float,
         score: float,
         features: Mapping[str, float],
     ) -> Found:
         raw = lifted(request, one.row, score) if one.row.wordings else score
-        if task_key(here) == task_key(one.row.request) and conflict(request, one.row.request) is None:
+        name = one.row.application
+        if keys[name] == task_key(one.row.request) and conflict(request, one.row.request) is None:
             raw = max(raw, SAME_TASK)
         if one.cosine is not None:
             features = {**features, "cosine": one.cosine}
-        return Found(request, here, one.row, raw * usage_factor(one.row), raw, order, features)
+        return Found(request, here[name], one.row, raw * usage_factor(one.row), raw, order, features)
 
     def threshold(self, query: Query) -> float:
         return self._threshold if query.threshold is None else query.threshold

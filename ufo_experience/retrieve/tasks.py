@@ -5,14 +5,14 @@ verb at the beginning, with its capital, is none. Of a run what it typed or chos
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 
 from ufo_experience.controls import LABEL, is_fixed, is_part_of_page, role_of
 from ufo_experience.ids import content_id
-from ufo_experience.redact.typed import SLOT_TYPE, count_words, words_between
+from ufo_experience.redact.typed import SLOT_TYPE, words_between
 from ufo_experience.request import (
     UNSPACED,
     Request,
@@ -32,9 +32,6 @@ _WORD = re.compile(rf"<\w+>|[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’.-][^\W_{UNSPA
 _ENDS = ".,;!?。，；！？“”\"'"
 _BRACKET = re.compile(r"[()\[\]{}]")
 _NAMES = re.compile(r"<name>(?: <name>)+")
-_MOST_WORDS = 3  # of a value in lower case
-_LONGEST = 4  # words of what stands in the place of a text that was typed or chosen
-_GOES_ON = frozenset("and then or but also und dann oder".split())  # such words begin another demand
 _MOST_ODD = 1 / 3  # of the words of a request; where more are not known, it may be in another language
 
 
@@ -54,20 +51,19 @@ def task_key(request: Request) -> str:
 def task_key_of(run: Experience) -> str:
     """That of a run: what it typed or chose is a value of its request, though nothing marks it there ("blue lamps")."""
     request = Request.parse(run.state.request or run.state.task, run.state.application)
-    return task_key(_with_values(request, dict.fromkeys(_values_said(run), "name")))
+    return task_key(_with_names(request, _values_said(run)))
 
 
-def _with_values(request: Request, kinds: Mapping[str, str], first: Collection[str] = ()) -> Request:
-    """A request with texts (in lower case) as values of these kinds where they stand behind its first word, those of
-    `first` also there."""
+def _with_names(request: Request, texts: Iterable[str]) -> Request:
+    """A request with texts (in lower case) as names where they stand behind its first word."""
     text, values = request.text.casefold(), list(request.values)
-    for one in sorted(kinds, key=lambda text: (-len(text), text)):
-        at = find_whole(one, text, one not in first) if len(text) == len(request.text) else -1
+    for one in sorted(texts, key=lambda text: (-len(text), text)):
+        at = find_whole(one, text, 1) if len(text) == len(request.text) else -1
         end = at + len(one)
         cut = [value for value in values if at < value.end and value.start < end]
         is_more = any(len(value.text) < len(one) for value in cut) or not cut
         if at >= 0 and is_more and all(at <= value.start and value.end <= end for value in cut):
-            whole = Value(kinds[one], request.text[at:end], at, end)
+            whole = Value("name", request.text[at:end], at, end)
             values = [*(value for value in values if value not in cut), whole]
     return replace(request, values=tuple(sorted(values, key=lambda value: value.start)))
 
@@ -96,38 +92,17 @@ def is_odd(word: str) -> bool:
 def reads_alike(asked: Request, stored: Request) -> bool:
     """True where either says half of what the other says, or they begin alike: they may differ in values alone."""
     new, old = (_WORD.findall(one.masked) for one in (asked, stored))
-    shared = len({*new} & {*old})
-    return 2 * shared >= max(len({*new}), len({*old})) or (shared > 1 and new[0] == old[0])
-
-
-def is_same_but_for_values(asked: Request, stored: Request, run: Experience) -> bool:
-    """True for requests that differ only in what the run typed, chose or took, or in words odd on either side."""
-    texts = {f"said{place}": text for place, text in enumerate(said_in(run))}
-    marks = {text: mark for mark, text in texts.items()}
-    rows = [step.target_control.within.casefold() for step in run.action.steps]
-    first = [text for text in marks if any(row.startswith(text) for row in rows)]  # a row begins with what it is of
-    odd, odd_now = _odd_words(stored), _odd_words(asked) | {"<name>"}
-    new, old = (_WORD.findall(_with_values(one, marks, first).masked) for one in (asked, stored))
-    changes = [one for one in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if one[0] != "equal"]
-    for kind, i, j, k, m in changes:
-        text = texts.get(old[i].strip("<>")) if j - i == 1 else None
-        is_text = text is not None and _may_be_text(new[k:m], like=text)
-        is_odd_now = j - i == m - k <= _MOST_WORDS and odd.issuperset(old[i:j]) and odd_now.issuperset(new[k:m])
-        if kind != "replace" or not (is_text or is_odd_now):
-            return False
-    return bool(changes)
-
-
-def _may_be_text(words: Sequence[str], like: str) -> bool:
-    """True for words that may stand in the place of a text: where that is one word, such as say something."""
-    short = len(words) <= max(_LONGEST, 2 * count_words(like))
-    return short and (_GOES_ON if " " in like else SKIPPED | _GOES_ON).isdisjoint(words)
+    return 2 * len({*new} & {*old}) >= max(len({*new}), len({*old})) or new[:2] == old[:2]
 
 
 def said_in(run: Experience) -> frozenset[str]:
-    """What a run typed or chose, and the items it took, in lower case."""
+    """What a run typed or chose, and the items it took, in lower case; not the verb at the beginning of its request,
+    which is one only where a row begins with it."""
     items = (step.target_control.name.casefold() for step in run.action.steps if _takes_item(step))
-    return _values_said(run) | frozenset(items) - {""}
+    first = (run.state.request or run.state.task).casefold().partition(" ")[0]
+    rows = (step.target_control.within.casefold() for step in run.action.steps)
+    is_verb = not is_odd(first) and not any(row.startswith(first) for row in rows)
+    return _values_said(run).union(items) - {"", first if is_verb else ""}
 
 
 def _values_said(run: Experience) -> frozenset[str]:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from ufo_experience.errors import DataError, UsageError
-from ufo_experience.schema import MAX_DEPTH
-from ufo_experience.session.files import StrPath, append_line, dump, mapped, plain, read_json, read_jsonl, write_atomic
+from ufo_experience.schema import MAX_DEPTH, mapped
+from ufo_experience.session.files import StrPath, append_line, dump, plain, read_json, read_jsonl, write_atomic
 from ufo_experience.session.memory import Memory, MemoryItem, items_from_dicts
 from ufo_experience.store.files import read_regular
 
@@ -44,8 +44,7 @@ class ImageMemoryItem(MemoryItem):
 class Blackboard:
     """The shared memory of a session. Thread-safe; hold `lock` around a read and the write that depends on it.
 
-    With `audit_file`, every change made through the blackboard is appended to that file as one JSON line. If the disk
-    refuses the line, the call raises `StorageError` and the change stands in memory.
+    Every change made through it is one JSON line of `audit_file`, if given; it stands also where the disk refuses.
     """
 
     def __init__(

@@ -154,10 +154,8 @@ async def _execute_one(dispatcher: CommandDispatcher, command: Command, timeout:
 
 
 class LocalCommandDispatcher:
-    """Executes commands one after the other. A tool is a function, plain (run in a thread) or async.
-
-    It is called with the command's parameters, and with `target` if it takes one. What it raises is why it failed.
-    """
+    """Executes commands one after the other. A tool is a function, plain (run in a thread) or async, called with the
+    command's parameters, and with `target` if it takes one. What it raises is why it failed."""
 
     def __init__(self, tools: Mapping[str, Tool], *, namespace: str = "LocalExecutor") -> None:
         self._tools, self._namespace = dict(tools), namespace

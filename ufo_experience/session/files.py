@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +33,6 @@ def dump(value: Any) -> str:
     form = plain(value)
     text = json.dumps(form, ensure_ascii=False)
     return text if text.isascii() or text.encode("utf-8", "ignore").decode() == text else json.dumps(form)
-
-
-def mapped(value: Any, change: Callable[[Any], Any] = lambda leaf: leaf) -> Any:
-    """A copy of nested dicts and lists in which everything else is itself, or what `change` makes of it."""
-    if isinstance(value, Mapping):
-        return {key: mapped(item, change) for key, item in value.items()}
-    return [mapped(item, change) for item in value] if isinstance(value, list) else change(value)
 
 
 def write_atomic(path: StrPath, data: str | bytes) -> None:

@@ -42,10 +42,8 @@ class AgentStatus(str, Enum):
 
 @dataclass(frozen=True)
 class Decision:
-    """What an agent wants. A host assigns `subtask` in `application`; `result` is what the agent says it achieved.
-
-    `controls` are what was in view, `prompt` is what the model was asked, for `request.log`.
-    """
+    """What an agent wants. A host assigns `subtask` in `application`; `result` is what the agent says it achieved. For
+    the log, `controls` are what was in view, `prompt` is what the model was asked."""
 
     status: AgentStatus
     commands: tuple[Command, ...] = ()
@@ -123,11 +121,8 @@ class Context:
 
 @dataclass(frozen=True)
 class Turn:
-    """What an agent is given for one step.
-
-    `experiences` is the few-shot block, `ahead` a block of the actions a known way has next, each of which can be
-    answered as it stands; `handed_back` says why actions the agent foresaw were not carried out.
-    """
+    """What an agent is given for one step. `experiences` is the few-shot block, `ahead` one of the actions a known way
+    has next, to be answered as they stand; `handed_back` says why what the agent foresaw was not carried out."""
 
     request: str
     subtask: str
@@ -259,9 +254,8 @@ class RecoveryPolicy:
 class SessionConfig:
     """Limits and behaviour of a session.
 
-    `recall`: "advise" shows experiences, "ahead" also shows what comes next and carries out several actions of one
-    answer, each checked first, "replay" follows a way that helped `replay_after` times since it last hurt; None shows
-    none.
+    `recall`: None shows no experiences, "advise" shows them, "ahead" also what comes next, and carries out several
+    actions of one answer, each checked first, "replay" follows a way that helped `replay_after` times since it hurt.
     """
 
     log_root: StrPath = "logs"
@@ -283,10 +277,8 @@ class SessionConfig:
 
 @dataclass(frozen=True)
 class SessionParts:
-    """The parts of one session. Agents and user belong to it alone; memory may be shared by many.
-
-    Windows sessions need `host_agent` and `app_agent`, Linux sessions `app_agent` only.
-    """
+    """The parts of one session; only memory may be shared by many. Windows sessions need `host_agent` and `app_agent`,
+    Linux sessions `app_agent` only."""
 
     app_agent: Agent | None = None
     host_agent: Agent | None = None

@@ -18,9 +18,9 @@ from pydantic import AliasChoices, BaseModel, Field
 
 from ufo_experience.errors import DataError
 from ufo_experience.integrations.formats import to_plan_file
-from ufo_experience.schema import Experience, validate
+from ufo_experience.schema import Experience, mapped, validate
 from ufo_experience.session.commands import Command, Target
-from ufo_experience.session.files import StrPath, dump, mapped, read_json, write_atomic
+from ufo_experience.session.files import StrPath, dump, read_json, write_atomic
 from ufo_experience.session.log import APP, HOST
 from ufo_experience.session.parts import AgentStatus, Decision, Interactor, SessionParts, Turn
 from ufo_experience.session.session import WindowsBaseSession

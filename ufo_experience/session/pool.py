@@ -118,9 +118,7 @@ class SessionFactory:
         id: str | int = 0,
         **extra: Any,
     ) -> list[types.BaseSession]:
-        """Make the sessions of a task, one for each file in the folder `plan`; `extra` are arguments of the session
-        type.
-        """
+        """Make the sessions of a task, one for each file in the folder `plan`; `extra` goes to the session type."""
         system = (platform or host.system()).casefold()
         kind = _SESSIONS.get((system, mode))
         if kind is None:

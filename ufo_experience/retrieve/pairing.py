@@ -19,8 +19,9 @@ from typing import NamedTuple
 from ufo_experience.redact.typed import count_words
 from ufo_experience.request import UNSPACED, Request, find_whole, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
-from ufo_experience.retrieve.tasks import is_odd
+from ufo_experience.retrieve.tasks import is_odd, said_in
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
+from ufo_experience.schema import Experience
 
 SMALL = SKIPPED | frozenset("and or on at by from with about is be not no so also then please him them us".split())
 AUXILIARIES = frozenset(
@@ -33,6 +34,7 @@ _OTHER_DEED = 0.4  # cosine of the likest two words of two labels, below which t
 _LOOSE = frozenset(("", "name", "text", "number"))  # kinds that may stand for each other, or be part of a longer text
 _BREAK = re.compile(r'["“”]|[.;!?]\s+[a-z]')  # a value ends there
 _LONGEST = 4  # words of a value that stands without quotes or capitals
+_GOES_ON = frozenset("and then or but also und dann oder".split())  # such words begin another demand
 _IN_WORD = re.compile(r"[^\W\d_]-$")
 _MARK = re.compile(r"\[\w+\]")
 _WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:['’.@%&$+=~*#!_:/-]+[^\W_{UNSPACED}]+)*")
@@ -48,6 +50,13 @@ class Piece(NamedTuple):
     end: int
     said: bool = False
 
+    @property
+    def length(self) -> int:
+        return count_words(self.text)
+
+
+Pair = tuple[Piece, Piece]  # of the old request and of the new one
+
 
 @dataclass(frozen=True)
 class Pairing:
@@ -55,7 +64,8 @@ class Pairing:
 
     `values` are those of the old request with what stands for them. `left` are old values the new request has nothing
     for, `added` new values that stand for none. `words` are words only the new request says, `dropped` words only the
-    old one says. `alike`: the two were laid side by side.
+    old one says. `alike`: the two were laid side by side. `sure`: each new value stands for one that marks itself, that
+    the run said, or that is no word of requests to computers.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)
@@ -64,6 +74,7 @@ class Pairing:
     words: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     alike: bool = True
+    sure: bool = True
 
     @property
     def unexplained(self) -> int:
@@ -83,7 +94,7 @@ def _paired(old: Request, new: Request, said: Iterable[str]) -> Pairing:
     alike = _read_alike(a, b)
     found = _side_by_side(a, b, old.text, new.text) if alike else _by_kind(a, b)
     values = {one.text.casefold(): other.text for one, other in found}
-    rest_old, rest_new = _others(a, [one for one, _ in found]), _others(b, [one for _, one in found])
+    rest_old, rest_new = _rest(a, b, found)
     return Pairing(
         values=values,
         left=tuple(one.text.casefold() for one in rest_old if one.kind and one.text.casefold() not in values),
@@ -91,7 +102,20 @@ def _paired(old: Request, new: Request, said: Iterable[str]) -> Pairing:
         words=_only(rest_new, a),
         dropped=_only(rest_old, b),
         alike=alike,
+        sure=all(_is_sure(one, other) for one, other in found),
     )
+
+
+def is_same_but_for_values(asked: Request, stored: Request, run: Experience) -> bool:
+    """True for requests that differ only in what the run typed, chose or took, or in words nobody knows."""
+    told = pair(stored, asked, said_in(run))
+    return told.alike and told.sure and not told.unexplained
+
+
+def _is_sure(old: Piece, new: Piece) -> bool:
+    """True where nothing but a value can stand."""
+    odd = all(one.kind == "name" or all(map(is_odd, one.text.split())) for one in (old, new))
+    return old.said or old.key == new.key or odd
 
 
 def _read_alike(a: Sequence[Piece], b: Sequence[Piece]) -> bool:
@@ -141,8 +165,12 @@ def _words(pieces: Iterable[Piece]) -> set[str]:
     return {one.key for one in pieces if not one.kind and one.text.casefold() not in SMALL}
 
 
-def _others(pieces: Sequence[Piece], taken: Sequence[Piece]) -> list[Piece]:
-    return [one for one in pieces if not any(other.start <= one.start < other.end for other in taken)]
+def _rest(a: Sequence[Piece], b: Sequence[Piece], found: Sequence[Pair]) -> tuple[list[Piece], ...]:
+    """What of either request was not paired."""
+    sides = (a, [old for old, _ in found]), (b, [new for _, new in found])
+    return tuple(
+        [one for one in own if not any(it.start <= one.start < it.end for it in taken)] for own, taken in sides
+    )
 
 
 def _only(pieces: Iterable[Piece], others: Iterable[Piece]) -> tuple[str, ...]:
@@ -151,10 +179,10 @@ def _only(pieces: Iterable[Piece], others: Iterable[Piece]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.text for one in pieces if one.key in own - known))
 
 
-def _side_by_side(a: Sequence[Piece], b: Sequence[Piece], old: str, new: str) -> list[tuple[Piece, Piece]]:
+def _side_by_side(a: Sequence[Piece], b: Sequence[Piece], old: str, new: str) -> list[Pair]:
     """The values that stand at the same place of two requests that read alike."""
-    found: list[tuple[Piece, Piece]] = []
-    unled: list[tuple[Piece, Piece]] = []  # nothing said alike stands right before them
+    found: list[Pair] = []
+    unled: list[Pair] = []  # nothing said alike stands right before them
     matcher = SequenceMatcher(None, [one.key for one in a], [one.key for one in b], autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():
         both = list(zip(a[i:j], b[k:m], strict=False))
@@ -164,16 +192,11 @@ def _side_by_side(a: Sequence[Piece], b: Sequence[Piece], old: str, new: str) ->
             found += [two for two in both if two[0].kind or two[0].said or is_odd(two[0].text)]
         elif kind == "replace" and len(marked[0]) == len(marked[1]) > 0:
             found += [two for two in zip(*marked, strict=True) if _are_of_a_kind(*two) or two == (a[i], b[k])]
-        elif kind == "replace" and j - i <= _LONGEST and m - k <= _most_for(a[i:j]):
+        elif kind == "replace" and j - i <= _LONGEST and m - k <= max(_LONGEST, *(2 * one.length for one in a[i:j])):
             two = _joined(a[i:j], old), _joined(b[k:m], new)
-            is_loose = _LOOSE.issuperset(one.kind for one in b[k:m]) or j - i == m - k == 1
+            is_loose = _LOOSE.issuperset(one.kind for one in b[k:m]) or j - i == m - k == 1 or two[0].said
             found += [two] if is_loose and _is_value(*two, first=i == 0) else []
     return [two for two in found if two not in unled or two[0].kind not in _unclear(a, b, found, unled)]
-
-
-def _most_for(pieces: Sequence[Piece]) -> int:
-    """How many words may stand in the place of some pieces."""
-    return max(_LONGEST, *(2 * count_words(one.text) for one in pieces))
 
 
 def _are_of_a_kind(one: Piece, other: Piece) -> bool:
@@ -181,24 +204,16 @@ def _are_of_a_kind(one: Piece, other: Piece) -> bool:
     return one.kind == other.kind or _LOOSE.issuperset((one.kind, other.kind))
 
 
-def _unclear(
-    a: Sequence[Piece], b: Sequence[Piece], found: Sequence[tuple[Piece, Piece]], unled: Sequence[tuple[Piece, Piece]]
-) -> set[str]:
+def _unclear(a: Sequence[Piece], b: Sequence[Piece], found: Sequence[Pair], unled: Sequence[Pair]) -> set[str]:
     """The kinds of which a place alone tells no value: of "from 10:00 to 11:00" 14:00 may be either, and of "Coco, the
     pet of Tom" either may be the pet. One is left over, or the word that led to one leads elsewhere now."""
-    rest = [*_others(a, [one for one, _ in found]), *_others(b, [one for _, one in found])]
-    kinds = {one.kind for one in rest if one.kind}
+    kinds = {one.kind for side in _rest(a, b, found) for one in side if one.kind}
     for one, other in (two for two in unled if two[0].kind):
         several = any(sum(piece.kind == one.kind for piece in side) > 1 for side in (a, b))
-        leads = _words([*_right_before(one, a), *_right_before(other, b)])
-        if several and leads & _words(a) & _words(b):
+        right_before = [*a[: a.index(one)][-1:], *b[: b.index(other)][-1:]]
+        if several and _words(right_before) & _words(a) & _words(b):
             kinds.add(one.kind)
     return kinds
-
-
-def _right_before(piece: Piece, pieces: Sequence[Piece]) -> Sequence[Piece]:
-    at = pieces.index(piece)
-    return pieces[max(at - 1, 0) : at]
 
 
 def _joined(pieces: Sequence[Piece], text: str) -> Piece:
@@ -212,19 +227,20 @@ def _is_value(old: Piece, new: Piece, *, first: bool) -> bool:
     """False for another word for the same ("create" and "add"), and for "must not". The first word is a verb, or
     somebody's name or login."""
     says_little = any((SMALL | AUXILIARIES).issuperset(one.text.casefold().split()) for one in (old, new))
-    if _BREAK.search(new.text):
+    if says_little or _BREAK.search(new.text):
         return False
-    if old.kind or new.kind or old.said:
-        return not says_little
-    if first:
+    if old.said:
+        barred = _GOES_ON if " " in old.text else SKIPPED | _GOES_ON
+        return barred.isdisjoint(new.text.casefold().split())
+    if first and not (old.kind or new.kind):
         return all(" " not in one.text and is_odd(one.text) for one in (old, new))
-    return not says_little and not _names_same(stem(new.text.casefold()), {old.key})
+    return bool(old.kind or new.kind) or not _names_same(stem(new.text.casefold()), {old.key})
 
 
-def _by_kind(a: Sequence[Piece], b: Sequence[Piece]) -> list[tuple[Piece, Piece]]:
+def _by_kind(a: Sequence[Piece], b: Sequence[Piece]) -> list[Pair]:
     """The values of two requests in other words: the same, the only ones of a kind, at last the only text left."""
     old, new = ([one for one in side if one.kind or is_odd(one.text)] for side in (a, b))
-    found: list[tuple[Piece, Piece]] = []
+    found: list[Pair] = []
     tells: tuple[Callable[[Piece], str], ...] = (lambda one: one.text.casefold(), lambda one: one.kind)
     for tell in tells:
         counts = [Counter(map(tell, side)) for side in (old, new)]
