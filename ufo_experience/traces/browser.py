@@ -42,11 +42,13 @@ class BrowserUseReader(RowsReader):
         last = items[-1].rows("result")
         done = any(result.get("is_done") for result in last)
         judged, times = judged_of(last, done), [item.row("metadata") for item in items]
+        gave_up = done and any(result.get("success") is False for result in last)
+        claim = "the agent says it did not succeed" if gave_up else None
+        errors = [error for result in last if (error := result.name("error"))]
         start, end = times[0].amount("step_start_time"), times[-1].amount("step_end_time")
         return {
             **judged,
-            "failure_reason": judged["failure_reason"]
-            or [None, *filter(None, (one.name("error") for one in last))][-1],
+            "failure_reason": judged["failure_reason"] or [claim, *errors][-1],
             "tokens": int(sum(time.amount("input_tokens") or 0 for time in times)) or None,
             "latency_ms": 1000 * (end - start) if start is not None and end is not None else None,
             "started_at": times[0].get("step_start_time"),
@@ -157,7 +159,8 @@ def _target(node: Any, path: tuple[Row, ...] = ()) -> list[Row]:
 def _named(path: list[Row]) -> dict[str, str]:
     target, tag = path[-1], path[-1].name("tag").casefold()
     labels = (_text(one) for one in path[-2:-4:-1] if one.name("tag").casefold() == "label")
-    name = _text(target) or next(labels, "") or target.name("id", "classes")
+    own = target.name("value") if tag in ("input_button", "input_submit") else _text(target)
+    name = own or next(labels, "") or target.name("id", "classes")
     return {"control": name, "control_type": _TYPES.get(tag, tag.removeprefix("input_"))}
 
 

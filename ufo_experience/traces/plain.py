@@ -290,15 +290,15 @@ def run_of(
     unknown: dict[str, None] = {}
     draft.left_out = max(0, len(given_steps := _sequence(steps)) - schema.LONGEST_RUN)
     for place, given in enumerate(given_steps[: schema.LONGEST_RUN]):
-        row = given.model_dump(mode="json", exclude_defaults=True) if isinstance(given, Step) else given
-        if not isinstance(row, Mapping) or not rows.is_step(Row(row)):
+        step = given.model_dump(mode="json", exclude_defaults=True) if isinstance(given, Step) else given
+        row = Row(step) if isinstance(step, Mapping) else Row()
+        if not rows.is_step(row):
             raise _wrong(f"names no action; a step looks like {A_STEP}", f"steps.{place}")
         if field := rows.number_for_name(row):
             raise _wrong(f"is the label of a control, a text, not {row[field]}", f"steps.{place}.{field}")
-        rows.add_row(draft, Row(row), application=application)
-        unknown |= dict.fromkeys(
-            str(key) for key in row if key not in rows.STEP_KEYS and key != rows.kind_key(Row(row))
-        )
+        rows.add_row(draft, row, application=application)
+        known = {*rows.STEP_KEYS, rows.kind_key(row)}
+        unknown |= dict.fromkeys(str(key) for key in row if key not in known)
     if not draft.steps:
         raise _wrong("there are none: what did the run do?", "steps")
     read = draft.finish(success=success, **more)
