@@ -204,6 +204,16 @@ def test_a_trace_whose_root_has_no_input_takes_the_task_of_its_first_model_call(
     assert (found.request, found.steps[0].target_control.name) == ("Insert a table", "Insert")
 
 
+def test_a_button_that_is_an_input_is_named_by_its_value(tmp_path: Path) -> None:
+    """In MiniWoB's pages such a button has no text of its own."""
+    button = {"tag": "INPUT_submit", "value": "Find Flights", "classes": "button", "recordingTarget": True}
+    event = {"type": "mousedown", "timing": 1, "x": 5, "y": 5}
+    state = {"dom": {"tag": "BODY", "children": [button]}, "action": event}
+    (tmp_path / "flight.json").write_text(json.dumps({"utterance": "Find a flight", "states": [state]}), "utf-8")
+    found = only(tmp_path / "flight.json")
+    assert (found.format, found.steps[0].target_control.name) == ("miniwob", "Find Flights")
+
+
 @pytest.mark.parametrize("key", ["trajectory", "actions", "steps"])
 def test_a_run_that_states_its_outcome_is_no_plan(tmp_path: Path, key: str) -> None:
     """Its controls are kept, and its steps were executed, whatever the list of them is called."""

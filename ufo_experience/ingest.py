@@ -27,8 +27,7 @@ from ufo_experience.summarize import Summarizer, experience_id
 from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.draft import LogGaps, filled, still_missing
-from ufo_experience.traces.in_memory import A_STEP, Run, json_values, runs_in
-from ufo_experience.traces.plain import UNKNOWN
+from ufo_experience.traces.plain import A_STEP, UNKNOWN, Run, json_values, runs_in
 from ufo_experience.trust.policy import missing, rests_on_log
 
 if TYPE_CHECKING:

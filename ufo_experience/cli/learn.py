@@ -14,7 +14,7 @@ from ufo_experience.cli.console import Console, counted
 from ufo_experience.errors import DataError, ExperienceError, UsageError
 from ufo_experience.ingest import IngestReport, expect_sources, unfollowable
 from ufo_experience.memory import ExperienceMemory
-from ufo_experience.traces.in_memory import A_STEP
+from ufo_experience.traces.plain import A_STEP
 
 
 @command("Learn")

@@ -14,7 +14,7 @@ from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.prompt.builder import build_prompt
 from ufo_experience.schema import Experience, Hit, Trust, expect, validate
-from ufo_experience.traces.in_memory import run_of
+from ufo_experience.traces.plain import run_of
 
 INDEX_DB = "index_db"  # the store beside flat files of the article
 UNKNOWN_APPLICATION = "Unknown"

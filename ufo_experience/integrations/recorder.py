@@ -30,7 +30,7 @@ from ufo_experience.session.files import append_line
 from ufo_experience.session.parts import SavePolicy
 from ufo_experience.store.files import storage_errors
 from ufo_experience.traces.calls import arguments_of, take_target
-from ufo_experience.traces.in_memory import JudgedBy, expect_ending, run_of
+from ufo_experience.traces.plain import JudgedBy, expect_ending, run_of
 
 MAX_STEPS = 500  # of a run; what comes after is not noted
 MAX_RESULT = 2_000  # characters of a tool's answer

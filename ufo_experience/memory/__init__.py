@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from ufo_experience.procedure.guide import Guide
     from ufo_experience.prompt.builder import Format, PromptBlock
     from ufo_experience.retrieve.calibration import Calibration
-    from ufo_experience.traces.in_memory import JudgedBy, Run, RunDetails, Steps
+    from ufo_experience.traces.plain import JudgedBy, Run, RunDetails, Steps
 
 Hits = list[Hit]  # named here: inside the class `list` is a method
 Ids = list[str]
@@ -222,7 +222,7 @@ class ExperienceMemory(Upkeep):
         """Store a run your program has just finished; returns the record as it is stored, without secrets.
 
         A step is a mapping with an action, and what is known of control, parameters, observation, result, error and
-        time, by any of the names that logs use; see `traces.in_memory`. What is not kept is named in the record's
+        time, by any of the names that logs use; see `traces.plain`. What is not kept is named in the record's
         notes. Failed runs (`success=False`) are kept as what not to do.
 
         Args:
@@ -238,7 +238,7 @@ class ExperienceMemory(Upkeep):
             DataError: a field is wrong; it is named. Or nothing can be learned from the run (`E_EMPTY`).
         """
         from ufo_experience.ingest import unfollowable
-        from ufo_experience.traces.in_memory import judged_run
+        from ufo_experience.traces.plain import judged_run
 
         run = judged_run(task, steps, success, judge, application=application, **details)
         stored = self._learned(run, summarizer, trust=None if trust is None else trust_level(trust), wordings=wordings)
@@ -449,7 +449,7 @@ class ExperienceMemory(Upkeep):
     def _settle_run(self, done: Execution) -> Execution:
         """Credit a way that a check has judged; one healed is stored anew. The old one goes, or one that hurt twice."""
         from ufo_experience.executor import steps_done
-        from ufo_experience.traces.in_memory import judged_run
+        from ufo_experience.traces.plain import judged_run
 
         if done.checked is None and not done.heal_failed:
             return done
@@ -514,7 +514,7 @@ class ExperienceMemory(Upkeep):
         """Store one state/action/outcome triple; returns its id. `state.task` and `outcome.success` are required, and a
         `DataError` names the field.
         """
-        from ufo_experience.traces.in_memory import schema_steps
+        from ufo_experience.traces.plain import schema_steps
 
         for name, part in (("state", state), ("action", action), ("outcome", outcome)):
             expect(Mapping, part, name)

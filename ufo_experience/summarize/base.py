@@ -78,15 +78,6 @@ def experience_id(trajectory: Trajectory) -> str:
     return content_id([trajectory.session, trajectory.request, trajectory.subtask, steps, trajectory.outcome.success])
 
 
-def _numbered(steps: Sequence[Step]) -> Iterator[Step]:
-    """The steps, numbered from 1; what one says of another's number goes along."""
-    for number, step in enumerate(steps, start=1):
-        seen = step.seen
-        if seen:
-            seen = seen.model_copy(update={"after": sum(one.step_number <= seen.after for one in steps)})
-        yield step.model_copy(update={"step_number": number, "seen": seen})
-
-
 def build_experience(trajectory: Trajectory, summary: Summary) -> Experience:
     """Put a summary of a redacted trajectory into the form that is kept.
 
@@ -94,7 +85,7 @@ def build_experience(trajectory: Trajectory, summary: Summary) -> Experience:
     against the schema once more. A success that does not say what was asked, what was done or to what stays
     `observed`, whoever judged it.
     """
-    steps = tuple(map(_portable, _numbered(summary.steps)))
+    steps = tuple(_portable(summary.steps))
     # where most of the steps happened; the first one among equals
     counts = Counter(step.application for step in steps if step.application) or Counter(trajectory.applications[:1])
     application = counts.most_common(1)[0][0] if counts else None
@@ -136,8 +127,7 @@ def build_experience(trajectory: Trajectory, summary: Summary) -> Experience:
         "avoid_when": _lines(summary.avoid_when),
     }
     experience = validate(Experience, values, file=source_of(trajectory))
-    incomplete = experience.trust is Trust.VERIFIED and missing(experience)
-    return experience.model_copy(update={"trust": Trust.OBSERVED}) if incomplete else experience
+    return experience.model_copy(update={"trust": Trust.OBSERVED}) if missing(experience) else experience
 
 
 def _cut(trajectory: Trajectory, summary: Summary) -> Iterator[schema.Cut]:
@@ -185,16 +175,23 @@ def _lines(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(clip(line, schema.MAX_TEXT) for line in dict.fromkeys(lines) if line.strip())[: schema.MAX_TAGS]
 
 
-def _portable(step: Step) -> Step:
-    """A step on a named control without its place on one screen; an option that is chosen by its number keeps it."""
-    if not step.target_control.name:
-        return step
-    by_number = step.action_type.startswith(("select", "choose"))
+def _portable(steps: Sequence[Step]) -> Iterator[Step]:
+    """The steps, numbered from 1; what one says of another's number goes along.
 
-    def fleeting(name: str, value: object) -> bool:
-        if name in _PLACES and isinstance(value, (int, float, list, tuple)):
-            return not (by_number and "index" in name)
-        return name in _MARKS and isinstance(value, str) and _MARK.fullmatch(value) is not None
+    One on a named control goes without its place on one screen; an option that is chosen by its number keeps it.
+    """
+    for number, step in enumerate(steps, start=1):
+        seen, kept = step.seen, step.parameters
+        if seen:
+            seen = seen.model_copy(update={"after": sum(one.step_number <= seen.after for one in steps)})
+        if step.target_control.name:
+            by_number = step.action_type.startswith(("select", "choose"))
+            kept = {name: value for name, value in kept.items() if not _is_fleeting(name, value, by_number)}
+        yield step.model_copy(update={"step_number": number, "seen": seen, "parameters": kept})
 
-    kept = {name: value for name, value in step.parameters.items() if not fleeting(name, value)}
-    return step.model_copy(update={"parameters": kept})
+
+def _is_fleeting(name: str, value: object, by_number: bool) -> bool:
+    """True for a place on one screen, and for a mark of one look at a page."""
+    if name in _PLACES and isinstance(value, (int, float, list, tuple)):
+        return not (by_number and "index" in name)
+    return name in _MARKS and isinstance(value, str) and _MARK.fullmatch(value) is not None

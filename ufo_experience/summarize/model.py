@@ -221,7 +221,7 @@ def _wordings(texts: list[str], trajectory: Trajectory) -> tuple[str, ...]:
     new: dict[str, str] = {}
     for text in texts:
         if " " in (plain := _plain(text)) and plain != _plain(trajectory.task):
-            new.setdefault(plain, clip(redact_text(" ".join(text.split())), MAX_NAME))
+            new.setdefault(plain, _sentence(text, MAX_NAME))
     return tuple(new.values())[:MAX_WORDINGS]
 
 
@@ -229,8 +229,8 @@ def _sentences(sentences: list[Sentence]) -> tuple[str, ...]:
     return tuple(_sentence(sentence.text) for sentence in sentences[:_MOST_SENTENCES] if sentence.text.strip())
 
 
-def _sentence(text: str) -> str:
-    return clip(redact_text(" ".join(text.split())), _SENTENCE_LENGTH)
+def _sentence(text: str, limit: int = _SENTENCE_LENGTH) -> str:
+    return clip(redact_text(" ".join(text.split())), limit)
 
 
 def _plain(text: str) -> str:

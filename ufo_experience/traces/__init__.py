@@ -95,10 +95,9 @@ def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport |
     if format != "auto":
         _named(format)
 
-    def is_log(found: Found) -> bool:
-        return _reader_for(found, "auto") is not None
-
-    return _guarded(walk(Path(expect((str, Path), path, "path")), report or ReadReport(), is_log), Path(path), report)
+    root = Path(expect((str, Path), path, "path"))
+    found = walk(root, report or ReadReport(), lambda one: _reader_for(one, "auto") is not None)
+    return _guarded(found, root, report)
 
 
 def read_source(found: Found, *, format: str = "auto", report: ReadReport | None) -> Iterator[Trajectory]:

@@ -17,7 +17,6 @@ _ENTER, _BACKSPACE = 13, 8
 _MOVED = 5  # pixels between button down and up, from which a click is a drag
 _TYPES = {"a": "link", "select": "combobox", "input_button": "button", "input_submit": "button"}
 _TYPES |= dict.fromkeys(("textarea", "input_text", "input_password", "input_number", "input_date"), "edit")
-MAX_DEPTH = 60
 
 
 class BrowserUseReader(RowsReader):
@@ -42,15 +41,14 @@ class BrowserUseReader(RowsReader):
                 draft.step(**step, agent=self.name)
         last = items[-1].rows("result")
         done = any(result.get("is_done") for result in last)
-        errors = [result.name("error") for result in last if result.get("error")]
-        if done and not errors and any(result.get("success") is False for result in last):
-            errors = ["the agent says it did not succeed"]
-        judged = judged_of(last, done)
-        times = [item.row("metadata") for item in items]
+        judged, times = judged_of(last, done), [item.row("metadata") for item in items]
+        gave_up = done and any(result.get("success") is False for result in last)
+        claim = "the agent says it did not succeed" if gave_up else None
+        errors = [error for result in last if (error := result.name("error"))]
         start, end = times[0].amount("step_start_time"), times[-1].amount("step_end_time")
         return {
             **judged,
-            "failure_reason": judged["failure_reason"] or next(reversed(errors), None),
+            "failure_reason": judged["failure_reason"] or [claim, *errors][-1],
             "tokens": int(sum(time.amount("input_tokens") or 0 for time in times)) or None,
             "latency_ms": 1000 * (end - start) if start is not None and end is not None else None,
             "started_at": times[0].get("step_start_time"),
@@ -155,14 +153,13 @@ def _target(node: Any, path: tuple[Row, ...] = ()) -> list[Row]:
     found = as_dict(node)
     if found.get("recordingTarget"):
         return [*path, found]
-    children = found.rows("children") if len(path) < MAX_DEPTH else []
-    return next((hit for child in children if (hit := _target(child, (*path, found)))), [])
+    return next((hit for child in found.rows("children") if (hit := _target(child, (*path, found)))), [])
 
 
 def _named(path: list[Row]) -> dict[str, str]:
     target, tag = path[-1], path[-1].name("tag").casefold()
-    own = target.name("value") if tag in ("input_button", "input_submit") else _text(target)
     labels = (_text(one) for one in path[-2:-4:-1] if one.name("tag").casefold() == "label")
+    own = target.name("value") if tag in ("input_button", "input_submit") else _text(target)
     name = own or next(labels, "") or target.name("id", "classes")
     return {"control": name, "control_type": _TYPES.get(tag, tag.removeprefix("input_"))}
 

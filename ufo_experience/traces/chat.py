@@ -35,10 +35,7 @@ _ERRORS = ("error", "### error", "traceback", "exception")
 
 _SPAN = {part: NAMES[f"span_{part}"] for part in "trace start parent kind name given back".split()}
 _SPAN_FAILED = (2, "STATUS_CODE_ERROR", "ERROR")
-_SPAN_TASKS = (*NAMES["task"], *NAMES["span_task"])
-_OTLP = ("resourceSpans", "resource_spans")
 
-_Span = dict[str, Any]
 _Made = tuple[str, dict[str, Any]]  # a tool call as a step, with the identifier by which its result comes
 
 
@@ -78,9 +75,12 @@ class _Talk:
         if codex or claude_code or _is_item(record):
             self.follow(payload if codex else message if claude_code else record, record.get("timestamp"))
 
-    def runs(self, head: Row) -> list[Row]:
-        """The tasks for which something was done, each with its calls, and the object that holds the conversation."""
-        return [Row(head=head, task=task, made=made) for task, made in self.tasks if made]
+    def runs(self, head: Row) -> Iterator[Row]:
+        """The tasks for which something was done, each with its steps, and the object that holds the conversation."""
+        for task, made in self.tasks:
+            steps = [step for _, step in made]
+            if steps:
+                yield Row(head=head, task=task, steps=steps, key=[task, [step["action_type"] for step in steps]])
 
     def _message(self, item: Row, role: str, time: Any) -> None:
         blocks = _blocks(item)
@@ -130,7 +130,18 @@ class ChatReader(RowsReader):
     wanted = "conversation with a tool call"
 
     def recognises(self, found: Found) -> bool:
-        return any(_is_talk(item) for item in [item for value in found.values for item in as_list(value)][:60])
+        items = [item for value in found.values for item in as_list(value)]
+        return any(map(self.is_row, as_dicts(items[:60])))
+
+    def is_row(self, row: Row) -> bool:
+        """True for what calls a tool or holds messages that do, and for a line of a host's session file."""
+        kind, inner = row.get("type"), row.row("payload") or row.row("message") or row
+        return (
+            (kind in ("session_meta", "response_item") and "payload" in row)
+            or (kind in ("user", "assistant") and row.has("sessionId") and row.has("message"))
+            or (kind in NAMES["kept_beside"] and bool(row.keys() & {"messageId", "leafUuid", "sessionId"}))
+            or any(map(_calls_tool, [inner, *_listed(row)]))
+        )
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         single = _Talk()
@@ -148,24 +159,11 @@ class ChatReader(RowsReader):
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         head = row["head"]
         stated = head.first(*TASK)  # the task is what the file states beside the messages, else the text of the user
-        draft.request = stated if isinstance(stated, str) else row["task"]
-        draft.starts_with = [row["task"], [step["action_type"] for _, step in row["made"]]]
-        for _, step in row["made"]:
+        draft.request, draft.starts_with = stated if isinstance(stated, str) else row["task"], row["key"]
+        for step in row["steps"]:
             site = draft.on_site(step["parameters"].get("url"))
             draft.step(**step, application=head.first("application", "app") or site)
         return {**stated_outcome(head), "agent": head.get("model") or self.name, "env": "web" if draft.site else None}
-
-
-def _is_talk(value: Any) -> bool:
-    """True for what calls a tool or holds messages that do, and for a line of a host's session file."""
-    found = as_dict(value)
-    kind, inner = found.get("type"), found.row("payload") or found.row("message") or found
-    return (
-        (kind in ("session_meta", "response_item") and "payload" in found)
-        or (kind in ("user", "assistant") and found.has("sessionId") and found.has("message"))
-        or (kind in NAMES["kept_beside"] and bool(found.keys() & {"messageId", "leafUuid", "sessionId"}))
-        or any(map(_calls_tool, [inner, *_listed(found)]))
-    )  # fmt: skip
 
 
 def _listed(record: Row) -> list[Row]:
@@ -199,7 +197,7 @@ def _words_of(blocks: list[Row]) -> str:
     return as_text("\n".join(word for word in words if word))
 
 
-class SpansReader(RowsReader):
+class SpansReader(ChatReader):
     """Tracing exports; every trace in which a tool is called is a run."""
 
     name = "spans"
@@ -208,7 +206,7 @@ class SpansReader(RowsReader):
 
     def is_row(self, row: Row) -> bool:
         return (
-            bool(row.keys() & {*_OTLP})
+            row.has("resourceSpans", "resource_spans")
             or ("run_type" in row and ("trace_id" in row or "inputs" in row))
             or (isinstance(row.get("observations"), list) and ("scores" in row or "input" in row))
             or any(key.startswith("gen_ai.") for key in row.row("attributes"))
@@ -216,32 +214,25 @@ class SpansReader(RowsReader):
         )
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
-        traces: dict[str, list[_Span]] = {}
+        traces: dict[str, list[Row]] = {}
         for _, record in records_of(path, report.problems):
             for span in map(_span, _spans_of(record)):
                 traces.setdefault(span["trace"], []).append(span)
         for trace, spans in traces.items():
-            if any(span["is_tool"] for span in spans):
-                yield Row(trace=trace, spans=sorted(spans, key=lambda span: span["start"]))
-
-    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        spans, draft.starts_with = row["spans"], row["trace"]
-        models = [span for span in spans if not (span["parent"] and span["is_tool"])]
-        asked = sorted(models, key=lambda span: bool(span["parent"]))  # a root without input: the first model call
-        draft.request = next((task for span in asked if (task := _asked(span["given"]))), None)
-        for span in spans:
-            called = {"name": span["name"], "arguments": arguments_of(span["given"])} if span["is_tool"] else None
-            for step in steps_of_calls(calls_in(called), ""):
-                told = {"result": as_text(span["back"]), "error": span["error"], "timestamp": span["start"]}
-                draft.step(**step | told)
-        verdict = next((span["score"] for span in spans if span["score"] is not None), None)
-        return {"success": verdict, "evaluated_by": "none" if verdict is None else "evaluator"}
+            spans.sort(key=lambda span: span["start"])
+            models = [span for span in spans if not (span["parent"] and span["step"])]
+            asked = sorted(models, key=lambda span: span.has("parent"))  # a root without input: the first model call
+            task = next((text for span in asked if (text := _asked(span["given"]))), None)
+            verdict = next((span["verdict"] for span in spans if span["verdict"] is not None), None)
+            head = {} if verdict is None else {"success": verdict, "evaluated_by": "evaluator"}
+            if steps := [span["step"] for span in spans if span["step"]]:
+                yield Row(head=Row(head), task=task, steps=steps, key=trace)
 
 
 def _spans_of(record: Row) -> Iterator[Row]:
     """The spans of an export as the vendors write them, children with the trace of their root."""
-    if resources := record.first(*_OTLP):
-        scopes = [one for found in as_dicts(resources) for one in found.rows("scopeSpans", "scope_spans")]
+    if resources := record.rows("resourceSpans", "resource_spans"):
+        scopes = (scope for one in resources for scope in one.rows("scopeSpans", "scope_spans"))
         yield from (span for scope in scopes for span in scope.rows("spans"))
         return
     yield record
@@ -252,41 +243,36 @@ def _spans_of(record: Row) -> Iterator[Row]:
         yield Row(one | {"traceId": trace, "parentObservationId": one.get("parentObservationId") or trace})
 
 
-def _span(record: Row) -> _Span:
-    listed = record.get("attributes")
-    if isinstance(listed, list):
-        values = {one.name("key"): one.row("value") for one in as_dicts(listed)}
-        listed = {key: next(iter(value.values()), None) for key, value in values.items()}
-    found = Row({**record, **record.row("context"), **as_dict(listed)})
-    span = {name: found.first(*keys) for name, keys in _SPAN.items()}
-    is_tool = as_name(span["kind"]).casefold() in ("execute_tool", "tool") or found.has(*_SPAN["name"][:2])
-    named = {name: as_name(span[name]) for name in ("trace", "start", "name")}
-    status = record.row("status")
-    failed = (
-        status.get("code") in _SPAN_FAILED
-        or status.get("status_code") in _SPAN_FAILED
-        or record.get("level") == "ERROR"
-    )
-    message = Row({**record, **status}).name("message", "description", "statusMessage", "error")
-    error = (message or "failed") if failed else record.name("error") or None
+def _span(record: Row) -> Row:
+    """What a span says, with its `step` where it is a call of a tool, and the `verdict` of an evaluator."""
+    attributes = record.get("attributes")
+    if isinstance(attributes, list):
+        values = {one.name("key"): one.row("value") for one in as_dicts(attributes)}
+        attributes = {key: next(iter(value.values()), None) for key, value in values.items()}
+    found = Row({**record, **record.row("context"), **as_dict(attributes)})
+    span = Row({part: found.first(*keys) for part, keys in _SPAN.items()})
+    span |= {"trace": span.name("trace"), "start": span.name("start"), "step": None}
+    if span.name("kind").casefold() in ("execute_tool", "tool") or found.has(*_SPAN["name"][:2]):
+        ended = Row({**record, **record.row("status")})
+        failed = any(ended.get(key) in _SPAN_FAILED for key in ("code", "status_code", "level"))
+        message = ended.name(*(("message", "description", "statusMessage", "error") if failed else ("error",)))
+        told = {"result": as_text(span["back"]), "error": message or ("failed" if failed else None)}
+        called = {"name": span.name("name"), "arguments": arguments_of(span["given"])}
+        for step in steps_of_calls(calls_in(called), ""):
+            span["step"] = step | told | {"timestamp": span["start"]}
     # A clear yes or no of an evaluator; anything else is no judgement of success.
     means = [as_dict(one).name("avg") for one in record.row("feedback_stats").values()]
     said = [score.name("stringValue", "value").casefold() for score in record.rows("scores")]
-    score = next((OUTCOMES[value] for value in [*means, *said] if value in OUTCOMES), None)
-    return span | named | {"is_tool": is_tool, "error": error, "score": score}
+    return Row(span | {"verdict": next((OUTCOMES[word] for word in [*means, *said] if word in OUTCOMES), None)})
 
 
 def _asked(given: Any) -> str:
     """The words of an input: a text, a field that usually holds it, or the first message of the user."""
-    if isinstance(given, str) and given.lstrip().startswith(("[", "{")):
-        given = parse_literal(given) or given
+    if isinstance(given, str):
+        parsed = parse_literal(given) if given.lstrip().startswith(("[", "{")) else None
+        return _asked(parsed) if parsed else as_name(given)
     if found := as_dict(given):
-        inner = found.first(*_SPAN_TASKS)
-        return inner if isinstance(inner, str) else _asked(inner) if inner else ""
-    if not isinstance(given, list):
-        return as_name(given)
+        return _asked(found.first(*NAMES["task"], *NAMES["span_task"]))
     rows = as_dicts(given)
-    user = next((row for row in rows if row.get("role") in ("user", "human") or row.get("type") == "human"), None)
-    if user:
-        return _asked(user.get("content") or user.get("parts"))
-    return _asked(rows[0].first("text", "content")) if rows else ""
+    user = next((row for row in rows if {"user", "human"} & {row.get("role"), row.get("type")}), None)
+    return _asked((user or rows[0]).first("content", "parts", "text")) if rows else ""

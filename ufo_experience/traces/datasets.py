@@ -77,13 +77,8 @@ def steps_of(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _said(row: Row) -> dict[str, Any]:
     """The actions of one line: Python source, a word, or an object such as a tool call or one of computer_13."""
-    action = row.first("action", "code")
-    given = as_dict(action)
-    command = given.get("command")
-    if isinstance(command, str) and "pyautogui" in command and not given.row("input"):
-        action = command
-    beside = Row({key: value for key, value in row.items() if key not in NAMES["action"]} | {"action": action})
-    calls = [call for call in calls_of_row(beside) if call.name.upper() not in _CLAIMS]
+    calls = calls_of_row(Row(row | {"action": row.first("action", "code")}))
+    calls = [call for call in calls if call.name.upper() not in _CLAIMS]
     for call in calls:
         call.name = call.name.lower() if call.name.isupper() else call.name
     words = " ".join(as_name(row[key]) for key in NAMES["osworld_words"] if isinstance(row.get(key), str))
@@ -118,7 +113,7 @@ class _ScreensReader(RowsReader):
         """For each step the action, what it was meant to do, and the row that holds the screen."""
 
     def ending(self, row: Row) -> dict[str, Any]:
-        return {}
+        return {"env": row.name("platform", "os") or self.env or None}
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         application = None
@@ -175,9 +170,6 @@ class AgentNetReader(_ScreensReader):
         for value in (step.row("value") for step in row.rows("traj")):
             yield value.get("code"), value.get("action"), value
 
-    def ending(self, row: Row) -> dict[str, Any]:
-        return {"env": row.name("platform", "os") or None}
-
 
 class AgentLabReader(_ScreensReader):
     """AgentLab and BrowserGym as JSON: `{"goal", "steps": [{"action", "axtree"}], "summary_info": {"cum_reward"}}`.
@@ -229,15 +221,12 @@ class Mind2WebReader(RowsReader):
             action, match = as_dict(given), _REPR.fullmatch(line or "")
             shown = Row(match.groupdict("") if match else {"op": line or ""})
             elements = (control_of(one) for one in action.rows("pos_candidates"))
-            said = (
-                (shown.name("name"), shown["role"])
-                if shown.name("name")
-                else next((one for one in elements if one[0]), ("", ""))
-            )
+            named = [(shown.name("name"), shown.get("role")), *elements]
+            name, role = next((one for one in named if one[0]), ("", ""))
             operation = action.row("operation")
             text = operation.name("value") or shown.get("value")
             draft.step(
-                (operation.name("op") or shown["op"]).lower(), control=said[0], control_type=said[1],
+                (operation.name("op") or shown["op"]).lower(), control=name, control_type=role,
                 parameters={"text": text} if text else {}, application=row.get("website"),
             )  # fmt: skip
         return {}

@@ -104,12 +104,11 @@ def walk(root: Path, report: ReadReport, is_log: Callable[[Found], bool]) -> Ite
         return
     if not stat.S_ISDIR(mode):
         raise DataError("not a regular file", file=str(root), code="E_NOT_A_FILE")
-    empty = True
-    for found in _walk_folder(root, report, is_log, MAX_LEVELS):
-        empty = False
-        yield found
-    if empty:
+    sources = _walk_folder(root, report, is_log, MAX_LEVELS)
+    if (first := next(sources, None)) is None:
         raise DataError(f"no trace in this folder{without_log(report.no_log)}", file=str(root), code="E_EMPTY")
+    yield first
+    yield from sources
 
 
 def without_log(counted: Mapping[str, int]) -> str:

@@ -1,4 +1,4 @@
-"""Any agent's steps, as JSON or JSON lines. This is the format to write when no other reader fits.
+"""Any agent's steps, as JSON or JSON lines or handed in by a program: the format to write when no other reader fits.
 
 One session per object (a file may hold one, a list of them, or one per line), or one step per line, the lines of a
 session one after another:
@@ -6,29 +6,49 @@ session one after another:
     {"task": "…", "application": "…", "success": true, "steps": [{"action": "click", "control": "Send", …}, …]}
     {"session": "s1", "task": "…", "application": "…", "action": "click", "control": "Send", …}
 
-Also execution traces as UFO's memory article defines them, and the sessions and follower plans of UFO's session
-document. A plan is what is to be replayed, not what happened: its steps say "not executed", its outcome is unknown.
+Also execution traces as UFO's memory article defines them (`action_type` and `control_text`), steps of our own schema
+(`target_control: {name, type}`), and the sessions and follower plans of UFO's session document. A plan is what is to be
+replayed, not what happened: its steps say "not executed", its outcome is unknown.
 """
 
 import json
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
-from ufo_experience.errors import DataError
-from ufo_experience.schema import NOT_EXECUTED
+from typing_extensions import TypedDict
+
+from ufo_experience import schema
+from ufo_experience.errors import DataError, UsageError, nearest
+from ufo_experience.ids import content_hash, new_id
+from ufo_experience.schema import NOT_EXECUTED, Judge, Outcome, Step, Trajectory, expect, expect_if_given, validate
 from ufo_experience.store.exchange import is_export
+from ufo_experience.store.strict_json import parse
 from ufo_experience.traces import rows
 from ufo_experience.traces.calls import TARGETS
 from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import HINTS, Found, ReadReport
 from ufo_experience.traces.lines import load_document, problem, records_of
-from ufo_experience.traces.values import NAMES, Row, as_dict, as_lines, as_name
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_lines, as_list, as_name
 
 UNKNOWN = "not a trace of a known format"
 _SHOWN = 40
-_EXAMPLE = '{"task": "…", "application": "…", "steps": [{"action": "click", "control": "Save", "parameters": {}}]}'
+A_RUN = '{"task": "…", "application": "…", "steps": [{"action": "click", "control": "Save", "parameters": {}}]}'
+FORMAT = "api"
+A_STEP = '{"action": "click", "control": "Send", "control_type": "Button", "parameters": {}, "observation": "…"}'
+
+Steps = Sequence[Mapping[str, Any] | Step]
+JudgedBy = Literal["user", "program", "model", "agent", "person", "llm", "evaluator"]  # the last three as logs say
+_JUDGES: dict[str, tuple[str, Judge | None]] = {  # who says so → `evaluated_by` and `judge` of the outcome
+    "caller": ("user", "program"),
+    "agent": ("agent", None),
+    **dict.fromkeys(("user", "person"), ("user", "user")),
+    **dict.fromkeys(("program", "evaluator"), ("evaluator", "program")),
+    **dict.fromkeys(("model", "llm"), ("evaluator", "model")),
+}
 
 
 class GenericReader(rows.RowsReader):
@@ -134,8 +154,8 @@ class SavedSessionReader(ExecutionTraceReader):
     def is_row(self, row: Row) -> bool:
         done, planned = _first_action(row.get("trajectory")), _first_action(row.get("actions"))
         of_ufo = {*done, *planned} & {"agent", "round"}  # which agent acted, in which round; others are plain steps
-        steps = row["steps"] if isinstance(row.get("steps"), list) else []
-        in_words = bool(steps) and all(isinstance(step, str) for step in steps)
+        steps = row.get("steps")
+        in_words = bool(steps) and isinstance(steps, list) and all(isinstance(step, str) for step in steps)
         known = of_ufo or in_words or (planned and not row.has(*NAMES["success"], "reward"))
         return row.has("task", "request") and bool(known)
 
@@ -173,30 +193,162 @@ def unknown_message(found: Found) -> str:
         return "records of this package, no log: ufo-experience import FILE"
     record = next(iter(found.rows), Row())
     if not record:
-        damage = UNKNOWN
-        try:
-            load_document(found.path, []) if found.suffix == ".json" else None
-        except DataError as error:
-            damage = f"{'' if error.line is None else f'line {error.line}: '}{error.reason}"
-        if not found.text.strip():
-            damage = "the file is empty"
-        return f"{damage}; the plain format is {_EXAMPLE}"
-    if record.row("properties").row("definition").get("actions"):
-        return f"{UNKNOWN}: {HINTS['.cloud_flow']}"
-    if record.keys() >= {"cum_reward", "n_steps"}:
-        return f"{UNKNOWN}: {HINTS['.summary']}"
-    if lack := rows.lack_of(record):
-        return f"{UNKNOWN}: {lack}"
-    keys = ", ".join(list(map(str, record))[:12])[:200]
-    listed = next((value for value in record.values() if isinstance(value, list) and as_dict((value or [0])[0])), [])
-    step = as_dict(listed[0]) if listed else record
+        return f"{_damage(found)}; the plain format is {A_RUN}"
+    cloud = record.row("properties").row("definition").get("actions") and HINTS[".cloud_flow"]
+    summary = record.keys() >= {"cum_reward", "n_steps"} and HINTS[".summary"]
+    if why := cloud or summary or rows.lack_of(record):
+        return f"{UNKNOWN}: {why}"
+    firsts = (as_dict(value[0]) for value in record.values() if isinstance(value, list) and value)
+    step = next(filter(None, firsts), record)
     made = {"action": _value(step, "action") or "click", "control": _value(step, "control") or "Save"}
     example = {"task": _value(record, "task") or "what was to be done", "steps": [made, "…"]}
-    told = json.dumps(example, ensure_ascii=False)
+    keys, told = ", ".join(list(map(str, record))[:12])[:200], json.dumps(example, ensure_ascii=False)
     return f"{UNKNOWN}: it holds {keys}; in the plain format it would be {told}"
+
+
+def _damage(found: Found) -> str:
+    if not found.text.strip():
+        return "the file is empty"
+    try:
+        load_document(found.path, []) if found.suffix == ".json" else None
+    except DataError as error:
+        return error.reason if error.line is None else f"line {error.line}: {error.reason}"
+    return UNKNOWN
 
 
 def _value(record: Row, field: str) -> str:
     texts = {str(key).casefold(): as_name(value) for key, value in record.items() if isinstance(value, str)}
     likely = (text for part in NAMES[f"likely_{field}"] for key, text in texts.items() if part in key and text)
     return next(likely, "")[:_SHOWN]
+
+
+# ---- runs handed in as values ----
+
+
+class RunDetails(TypedDict, total=False):
+    """What else may be known of a run: `session` is its name (handed in again under it, it is stored once); `score`
+    is from 0 to 1, `cost` in US dollars, `started_at` a datetime, seconds since 1970 or ISO text.
+    """
+
+    session: str | None
+    env: str | None
+    agent: str | None
+    score: float | None
+    failure_reason: str | None
+    cost: float | None
+    tokens: int | None
+    latency_ms: float | None
+    plan: Sequence[str]
+    started_at: datetime | str | float | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as it was handed in. `unknown` are names of fields of its steps that were not kept."""
+
+    trajectory: Trajectory
+    unknown: tuple[str, ...] = ()
+
+
+def expect_ending(success: bool | None, judge: JudgedBy | None, **numbers: Any) -> None:
+    """Raise where what a program says of the end of a run cannot be kept as it is given."""
+    expect_if_given(bool, success, "success")
+    if judge is not None and judge not in get_args(JudgedBy):
+        raise UsageError(f"judge is one of user, program, model, agent, not {judge!r}")
+    validate(Outcome, {"success": success, **numbers})
+
+
+def judged_run(
+    task: str, steps: Steps, success: bool | None, judge: JudgedBy | None, *, application: str | None, **details: Any
+) -> Run:
+    """A run and who judged it; without a `session` of its own it gets a random one.
+
+    Raises `UsageError` for no task, an unknown judge or detail, `DataError` for no steps or one that names no action.
+    """
+    if not expect(str, task, "task").strip():
+        raise UsageError("the task is empty")
+    for name in ("session", "env", "agent"):
+        expect_if_given(str, details.get(name), name)
+    expect_if_given(str, application, "application")
+    expect_ending(success, judge, **{name: details.get(name) for name in ("score", "cost", "tokens", "latency_ms")})
+    if unknown := details.keys() - RunDetails.__annotations__:
+        known_names = ["success", "application", "judge", *RunDetails.__annotations__]
+        meant = f"did you mean {near}? " if (near := nearest(min(unknown), known_names)) else ""
+        raise UsageError(f"unknown: {', '.join(sorted(unknown))}; {meant}known are {', '.join(known_names)}")
+    by, said_by = _JUDGES[judge or "caller"] if success is not None else ("none", None)
+    session = details.pop("session", None) or new_id()[:16]
+    known = {"evaluated_by": by, "judge": said_by, "session": session, "application": application, **details}
+    return run_of(task, steps, success=None if by == "agent" else success, **known)
+
+
+def run_of(
+    task: str, steps: Steps, *, success: bool | None, session: str, application: str | None = None, **more: Any
+) -> Run:
+    """A run of these steps; `more` goes to `Draft.finish` (evaluated_by, score, failure_reason, cost, tokens, …)."""
+    draft = Draft(Path(FORMAT), format=FORMAT, session=session, request=task)
+    draft.application(application)
+    unknown: dict[str, None] = {}
+    draft.left_out = max(0, len(given_steps := _sequence(steps)) - schema.LONGEST_RUN)
+    for place, given in enumerate(given_steps[: schema.LONGEST_RUN]):
+        step = given.model_dump(mode="json", exclude_defaults=True) if isinstance(given, Step) else given
+        row = Row(step) if isinstance(step, Mapping) else Row()
+        if not rows.is_step(row):
+            raise _wrong(f"names no action; a step looks like {A_STEP}", f"steps.{place}")
+        if field := rows.number_for_name(row):
+            raise _wrong(f"is the label of a control, a text, not {row[field]}", f"steps.{place}.{field}")
+        rows.add_row(draft, row, application=application)
+        known = {*rows.STEP_KEYS, rows.kind_key(row)}
+        unknown |= dict.fromkeys(str(key) for key in row if key not in known)
+    if not draft.steps:
+        raise _wrong("there are none: what did the run do?", "steps")
+    read = draft.finish(success=success, **more)
+    alone = tuple(step.model_copy(update={"source": None}) for step in read.steps)
+    return Run(read.model_copy(update={"steps": alone, "source_files": ()}), tuple(unknown))
+
+
+def runs_in(value: Any) -> Iterator[Run]:
+    """The runs of a JSON value: one with a task and steps, or a list of them; of others `DataError` says the keys."""
+    for place, one in enumerate(as_list(value), start=1):
+        if isinstance(one, (str, Path)):
+            raise _wrong(f"a list of runs holds {one!r:.60}; logs are named by themselves: ingest(*paths)")
+        record = Row(one) if isinstance(one, Mapping) else Row()
+        if not record.has(*NAMES["task"]) or not record.has(*NAMES["steps"]):
+            keys = ", ".join(map(str, record)) or type(one).__name__
+            told = f"no run with a task and steps, but: {keys[:200]}; a run looks like {A_RUN}"
+            raise _wrong(rows.lack_of(record) or told)
+        task, steps = record.first(*NAMES["task"]), record.first(*NAMES["steps"])
+        if not isinstance(task, str):
+            raise _wrong("not text", "task")
+        session = record.name(*NAMES["session"]) or f"{FORMAT}#{place}-{content_hash(record)[:8]}"
+        application = record.name(*NAMES["application"]) or None
+        yield run_of(task, steps, session=session, application=application, **rows.stated_ending(record))
+
+
+def schema_steps(steps: Any) -> list[Any]:
+    """Steps as our schema writes them; those that are so already stay as they are. Raises as `run_of`."""
+    given = list(_sequence(steps))
+    if all(isinstance(one, Mapping) and "step_number" in one and "action_type" in one for one in given):
+        return given
+    run = run_of("-", given, success=None, session="-")
+    return [step.model_dump(mode="json", exclude_defaults=True) for step in run.trajectory.steps]
+
+
+def json_values(data: str | bytes, *, file: str) -> Iterator[Any]:
+    """The values of JSON text: one document, or one object a line. Raises `DataError`, with file and line."""
+    lines = [line for line in data.splitlines() if line.strip()]
+    try:
+        yield parse(data, file=file)
+    except DataError:
+        if len(lines) < 2:
+            raise
+        yield from (parse(line, file=file) for line in lines)
+
+
+def _sequence(steps: Any) -> Sequence[Any]:
+    if isinstance(steps, (str, bytes, Mapping)) or not isinstance(steps, Iterable):
+        raise _wrong(f"is a list of steps such as {A_STEP}, not {type(steps).__name__}", "steps")
+    return steps if isinstance(steps, Sequence) else list(islice(steps, schema.MAX_STEPS))
+
+
+def _wrong(reason: str, field: str | None = None) -> DataError:
+    return DataError(reason, field=field, code="E_SCHEMA")

@@ -25,7 +25,7 @@ from ufo_experience.traces.lines import JsonLines, first_text, read_text
 from ufo_experience.traces.recordings import given_in, title_of
 from ufo_experience.traces.rows import MAX_TEXT_FILE, RowsReader
 from ufo_experience.traces.tree import Marks, marks_of_text
-from ufo_experience.traces.values import NAMES, Row, as_dict, as_name
+from ufo_experience.traces.values import NAMES, Row, as_dict
 
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"
 _START = re.compile(r"(?<![\w.])page\w*(?=\s*\.)")
@@ -43,14 +43,11 @@ _GIVEN = {
     "select_option": "option", "set_input_files": "file", "set_checked": "checked",
     **dict.fromkeys(NAMES["playwright_click"], ""),
 }  # fmt: skip
-_FRAMES = ("frame_locator", "content_frame")
-
 _INTERNAL = re.compile(
     r"internal:(?P<by>role|text|label|attr|testid|has-text)=(?P<role>\w+)?(?:\[(?P<key>[\w-]+)=)?[\"'](?P<name>[^\"']{1,200})[\"']"
 )
 _CALLED = re.compile(r"^#{2,4} (?:Tool call|User action): (?P<name>\w+)\s*$", re.MULTILINE)
-_ARGS = re.compile(r"- Args\s*\n```(?:json)?\n(?P<json>.*?)\n```", re.DOTALL)
-_ANSWER = re.compile(r"^- (?P<kind>Result|Error|Code)\s*\n```\w*\n(?P<text>.*?)\n```$", re.DOTALL | re.MULTILINE)
+_PART = re.compile(r"^- (?P<kind>Args|Result|Error|Code)\s*\n```\w*\n(?P<text>.*?)\n```$", re.DOTALL | re.MULTILINE)
 _SNAPSHOT = re.compile(r"- Snapshot: (?P<file>[\w.-]{1,100})")
 
 
@@ -68,11 +65,9 @@ class _Link:
 
 
 def _chains_in(code: str) -> Iterator[list[_Link]]:
-    """The chains of calls on a page in a piece of code, in its order; assertions and comments are left out."""
-    text, end = _COMMENT.sub("", code), 0
+    """The chains of calls on a page in a piece of code, in its order; comments are left out."""
+    text = _COMMENT.sub("", code)
     for start in _START.finditer(text):
-        if start.start() < end or text.endswith("expect(", 0, start.start()):
-            continue
         links, end = [], start.end()
         while match := _LINK.match(text, end):
             links.append(_Link(_snake(match["name"])))
@@ -88,10 +83,9 @@ def _read_arguments(link: _Link, text: str, at: int) -> int:
         at = token.end()
         if mark := token["mark"]:
             depth += 1 if mark in "([{" else -1
-        quoted = token["pattern"] or token["text"]
-        value = _unquoted(quoted) if quoted else token["regex"] or token["bare"]
-        if value and not (token["text"] or token["bare"]):  # of a regular expression the words, as far as it is made of
-            value = re.sub(r"\\(.)", r"\1", value.strip("^$"))
+        value = _unquoted(token["text"]) if token["text"] else token["bare"]
+        if pattern := token["regex"] or (token["pattern"] and _unquoted(token["pattern"])):
+            value = re.sub(r"\\(.)", r"\1", pattern.strip("^$"))  # its words, as far as it is made of them
         if value and token["key"]:
             link.options[_snake(token["key"])] = value
         elif value and (depth == 1 or not token["bare"]):
@@ -118,7 +112,7 @@ def _located(links: list[_Link]) -> dict[str, Any]:
         if by_role or link.name in NAMES["playwright_by"]:
             around, place = name or around or role, None
             role, name = (link.first, link.options.get("name", "")) if by_role else ("", link.first)
-        elif link.name in _FRAMES:
+        elif link.name in ("frame_locator", "content_frame"):
             name = role = around = ""
         elif link.name == "filter":
             around = link.options.get("has_text") or " ".join(link.given[-1:]) or around
@@ -152,9 +146,8 @@ class PlaywrightCodegenReader(RowsReader):
             if action.name not in _GIVEN:
                 continue
             key = _GIVEN[action.name]
-            given = {key: action.first} if key and action.first else {}
-            site = draft.on_site(given.get("url"))
-            draft.step(action.name, **_located(before), parameters={**given, **action.options}, application=site)
+            given = ({key: action.first} if key and action.first else {}) | action.options
+            draft.step(action.name, **_located(before), parameters=given, application=draft.on_site(given.get("url")))
         return {}
 
 
@@ -181,24 +174,16 @@ class PlaywrightTraceReader(RowsReader):
                 given = one.row("params")
                 failure = errors.get(one.name("callId")) or one.row("error")
                 message = failure.name("message") or failure.row("error").name("message")
-                site = draft.on_site(given.get("url"))
-                draft.step(method, **_traced(given), application=site, error=message or None)
+                # `internal:role=row[name="Ann"i] >> internal:role=button[name="Save"i]`
+                located = [Row(found.groupdict()) for found in _INTERNAL.finditer(given.name("selector"))]
+                within, control = [Row(), Row(), *located][-2:]
+                keys = ("url", "value", "text", "key", "options", *(() if located else ("selector",)))
+                draft.step(
+                    method, control=control.get("name"), control_type=control.get("role"), within=within.get("name"),
+                    parameters=given_in(given, *keys), error=message or None,
+                    application=draft.on_site(given.get("url")),
+                )  # fmt: skip
         return {}
-
-
-def _traced(given: Row) -> dict[str, Any]:
-    """Control and parameters of a traced call, by its selector `internal:role=button[name="Save"i]`."""
-    selector = given.name("selector")
-    found = list(_INTERNAL.finditer(selector))
-    parameters = given_in(given, "url", "value", "text", "key", "options")
-    if not found and selector:
-        parameters["selector"] = selector
-    return {
-        "control": found[-1]["name"] if found else "",
-        "control_type": found[-1]["role"] if found else "",
-        "within": found[-2]["name"] if len(found) > 1 else None,
-        "parameters": parameters,
-    }
 
 
 class PlaywrightMcpReader(RowsReader):
@@ -214,15 +199,13 @@ class PlaywrightMcpReader(RowsReader):
         _, *parts = _CALLED.split(row["text"])
         draft.starts_with = {"calls": list(zip(parts[::2], parts[1::2], strict=True))}
         for name, body in draft.starts_with["calls"]:
-            match = _ARGS.search(body)
-            arguments = as_dict(match["json"] if match else None)
-            element = as_name(arguments.pop("element", ""))
-            told = Row({found["kind"]: found["text"] for found in _ANSWER.finditer(body)})
-            text = told.first("Error", "Result") or ""
+            told = Row({found["kind"]: found["text"] for found in _PART.finditer(body)})
+            arguments, text = told.row("Args"), told.first("Error", "Result")
             answered = as_dict(text)
-            code = answered.name("code") or told.get("Code", "")
-            control, role = names.get(arguments.name("ref", "target"), (element, ""))
-            in_code = next((one for one in map(_located, _chains_in(code)) if one["control"]), {})
+            control, role = names.get(arguments.name("ref", "target"), (arguments.get("element"), ""))
+            arguments.pop("element", None)
+            chains = _chains_in(answered.name("code") or told.name("Code"))
+            in_code = next((one for one in map(_located, chains) if one["control"]), {})
             draft.step(
                 name, control=in_code.get("control", control), control_type=in_code.get("control_type", role),
                 parameters=arguments, result=answered.name("result") if answered else text,

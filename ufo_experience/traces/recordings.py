@@ -22,7 +22,7 @@ from ufo_experience.traces.values import NAMES, Row, as_dict, as_list, as_name
 
 _BY_ITSELF = re.compile(r"(?i)recording \d|untitled|unnamed|new recording|(?:test|example|recording) ?\d*$")
 _CHROME_VERBS = {"change": "fill", "keyDown": "press"}
-_ARIA = re.compile(r"(?P<name>.*?)(?:\[role=\"(?P<role>\w+)\"\])?", re.DOTALL)
+_BY_WORDS = re.compile(r"(?P<by>aria|text)/(?P<name>.*?\S.*?)(?:\[role=\"(?P<role>\w+)\"\])?", re.DOTALL)
 _PASSED_OVER = re.compile(r"(?:store|assert|verify|wait|echo|pause|setWindowSize|//|close|run|debugger)", re.IGNORECASE)
 _IN_XPATH = re.compile(r"(?:text\(\)|normalize-space\(\.?\)|\.)\s*[=,]\s*['\"](?P<text>[^'\"]{1,120})['\"]")
 
@@ -36,14 +36,13 @@ _RECORDED = {
 
 _ROBIN_LINE = r"^[^\S\n]*(?:@@\w+:|(?:UIAutomation|WebAutomation|MouseAndKeyboard)\.\w+)"
 _ROBIN = re.compile(rf"(?s){_ROBIN_LINE}.*?{_ROBIN_LINE}", re.MULTILINE)
-_CALL = re.compile(r"\s*(?P<room>UIAutomation|WebAutomation|MouseAndKeyboard|System)\.(?P<call>[\w.]+)(?P<rest>.*)")
+_CALL = re.compile(r"\s*(?P<room>UIAutomation|WebAutomation|MouseAndKeyboard|System)\.(?P<call>\w+)(?P<rest>.*)")
 _MASK = re.compile(r"appmask(?P<parts>(?:\['(?:[^'\\]|\\.)*'\])+)")
 _MASKED = re.compile(r"\['((?:[^'\\]|\\.)*)'\]")
 _GIVEN = re.compile(
     r"(?<!\w)(?P<key>\w+):\s*(?:\$?'''(?P<long>.*?)'''|\$?'(?P<text>(?:[^'\\]|\\.)*)'|(?P<bare>[^\s']+))"
 )
 _QUOTED_NAME = re.compile(r"(?P<role>[\w ]+?) '(?P<name>.+)'")
-_READ_ONLY = ("Get", "Extract", "If", "Wait", "TakeScreenshot", "Hover")
 
 
 def title_of(value: Any) -> str | None:
@@ -66,13 +65,9 @@ class ChromeRecorderReader(RowsReader):
     untold = "the title of the recording"
 
     def is_row(self, row: Row) -> bool:
-        steps = row.rows("steps")
+        steps, known = row.rows("steps"), {*NAMES["chrome_no_action"], *NAMES["chrome_action"]}
         located = any(step.get("selectors") or step.get("type") in NAMES["chrome_no_action"] for step in steps)
-        return (
-            "title" in row
-            and located
-            and {step.name("type") for step in steps} <= {*NAMES["chrome_no_action"], *NAMES["chrome_action"]}
-        )
+        return "title" in row and located and {step.name("type") for step in steps} <= known
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         draft.request = title_of(row.get("title"))
@@ -127,11 +122,9 @@ class SeleniumIdeReader(RowsReader):
 
 def _of_selectors(ways: list[str]) -> tuple[str, str]:
     """The name of a control: its accessible name, else its text, else its selector."""
-    for prefix in ("aria/", "text/"):
-        for selector in ways:
-            match = _ARIA.fullmatch(selector.removeprefix(prefix)) if selector.startswith(prefix) else None
-            if match and match["name"].strip():
-                return match["name"].strip(), match["role"] or ""
+    named = sorted(filter(None, map(_BY_WORDS.fullmatch, ways)), key=lambda match: match["by"])
+    if named:
+        return named[0]["name"].strip(), named[0]["role"] or ""
     return next((selector for selector in ways if not selector.startswith(("xpath/", "pierce/"))), ""), ""
 
 
@@ -150,10 +143,12 @@ class StepsRecorderReader(RowsReader):
         yield Row(page=page.decode("utf-8", "replace"))
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        elements = _elements_of(row["page"][row["page"].find("<UserActionData>") :])
+        elements: list[ElementTree.Element] = []
+        with suppress(ElementTree.ParseError):  # as far as the text is XML
+            page = io.StringIO(row["page"][row["page"].find("<UserActionData>") :])
+            elements += (element for _, element in ElementTree.iterparse(page))
         for found in (one for one in elements if one.tag == "EachAction"):
-            description, action = (found.findtext(tag, "").strip() for tag in ("Description", "Action"))
-            action = action.casefold()
+            description, action = found.findtext("Description", "").strip(), found.findtext("Action", "").casefold()
             window, keys, on = _IN.search(description), _KEYS.search(description), _ON.search(description)
             pressed = keys["keys"].replace("...", " ").split() if keys and action == "keyboard input" else []
             inner = next(found.iter("Level"), found)  # the innermost element that has a name
@@ -168,15 +163,6 @@ class StepsRecorderReader(RowsReader):
         message = f"what was typed in {blank} steps is not in it: Steps Recorder keeps no text"
         whole = any(one.tag == "UserActionData" for one in elements)
         return {"complete": whole, "problems": [problem(draft.path, "E_TYPED_TEXT", message)] if blank else []}
-
-
-def _elements_of(text: str) -> list[ElementTree.Element]:
-    """The elements of an XML text, as far as it is one."""
-    found: list[ElementTree.Element] = []
-    with suppress(ElementTree.ParseError):
-        for _, element in ElementTree.iterparse(io.StringIO(text)):
-            found.append(element)
-    return found
 
 
 class PowerAutomateReader(RowsReader):
@@ -199,22 +185,18 @@ class PowerAutomateReader(RowsReader):
 
 
 def _add_call(draft: Draft, match: re.Match[str], line: int) -> None:
-    call = match["call"].split(".")[0]
-    given = Row(
-        {found["key"]: found["long"] or found["text"] or found["bare"] for found in _GIVEN.finditer(match["rest"])}
-    )
+    arguments = _GIVEN.finditer(match["rest"])
+    given = Row({found["key"]: found["long"] or found["text"] or found["bare"] for found in arguments})
     address = given.first("Url", "TabUrl")
     site = draft.on_site(address)
-    if call.startswith(_READ_ONLY) or (
-        not call.startswith(NAMES["robin_verb"]) and match["room"] != "MouseAndKeyboard"
-    ):
+    if not match["call"].startswith(NAMES["robin_verb"]):
         return
     mask = _MASK.search(match["rest"])  # `appmask['Window'][…]`, whose last part is such as `Button 'Save'`
     parts = [part.replace("\\'", "'") for part in _MASKED.findall(mask["parts"])] if mask else [""]
     (name, role), window = _quoted(parts[-1]), _quoted(parts[0])[0] if len(parts) > 1 else None
     goes, text = bool(address) and not name, given.name(*NAMES["robin_text"])
     draft.step(
-        "navigate" if goes else call, control=name, control_type=role, within=window, line=line,
+        "navigate" if goes else match["call"], control=name, control_type=role, within=window, line=line,
         parameters={"url": address} if goes else {"text": text.replace("\\'", "'")} if text else {},
         application=site if match["room"] == "WebAutomation" else window,
     )  # fmt: skip

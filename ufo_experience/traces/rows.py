@@ -30,6 +30,7 @@ _JUDGES = ("evaluator", "user", "agent")
 ALMOST_ONE = 0.999  # a score of 1 that was computed
 MAX_TEXT_FILE = 1 << 24  # bytes
 MAX_IN_VIEW, _KIND_LENGTH = 300, 60  # controls of a step, characters of their kinds
+_STATES = ("dialog", "checked", "selected", "expanded")
 
 
 class RowsReader(ABC):
@@ -210,13 +211,10 @@ def listed_controls(
     for number, item in enumerate(as_list(controls)[:MAX_IN_VIEW]):
         one, (name, kind) = as_dict(item), named(item)
         mark = next((as_name(one[key]) for key in label if key in one), "" if label else str(number))
-        dialog, checked, selected, expanded = (
-            state if isinstance(state := one.get(key), bool) else None
-            for key in ("dialog", "checked", "selected", "expanded")
-        )
+        states = {key: one[key] for key in _STATES if isinstance(one.get(key), bool)}
         value = as_name(one["value"])[:NAME_LENGTH] if one.has("value") else None
         place = mark, name[:NAME_LENGTH], kind[:_KIND_LENGTH], one.name("within") or None
-        found.append(ListedControl(*place, dialog, checked, selected, expanded, value))
+        found.append(ListedControl(*place, **states, value=value))
     return tuple(found)
 
 

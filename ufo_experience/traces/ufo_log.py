@@ -15,7 +15,7 @@ release is told line by line, as a re-used task name appends to the same file:
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -105,17 +105,15 @@ def read_entry(line: int, record: Row) -> LogEntry:
 def release_of(record: Any) -> str | None:
     if not isinstance(record, dict):
         return None
-    if "agent_type" in record:
-        return "v3"
-    if "error" in record and set(record) <= _ERROR_KEYS:
-        return "error"
-    if "Agent" not in record:
-        return None
-    if "FunctionCall" in record or isinstance(record.get("Action"), list):
-        return "v2"
-    if "error" in record:
-        return "v1.2.0"
-    return "v1" if "AgentStep" in record or "RoundStep" in record else "v0.0.1"
+    signs = {
+        "v3": "agent_type" in record,
+        "error": "error" in record and set(record) <= _ERROR_KEYS,
+        None: "Agent" not in record,
+        "v2": "FunctionCall" in record or isinstance(record.get("Action"), list),
+        "v1.2.0": "error" in record,
+        "v1": "AgentStep" in record or "RoundStep" in record,
+    }
+    return next((release for release, told in signs.items() if told), "v0.0.1")
 
 
 def _status(record: Row) -> str | None:
@@ -280,13 +278,13 @@ class UfoSession:
 
     def rounds(self) -> list[list[LogEntry]]:
         """The entries of each round that has a step; error lines, which name no round, stay with the one before."""
+        found: list[list[LogEntry]] = [[]]
         current = 0
-        found: list[list[LogEntry]] = []
-        for number, group in groupby(self.entries, key=lambda entry: None if entry.role == "error" else entry.round):
-            if number not in (None, current) or not found:
+        for entry in self.entries:
+            if entry.role != "error" and entry.round != current:
+                current = entry.round
                 found.append([])
-            current = current if number is None else number
-            found[-1] += group
+            found[-1].append(entry)
         return [entries for entries in found if any(entry.role != "error" for entry in entries)]
 
 
