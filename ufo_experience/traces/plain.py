@@ -31,10 +31,10 @@ _SHOWN = 40
 _EXAMPLE = '{"task": "…", "application": "…", "steps": [{"action": "click", "control": "Save", "parameters": {}}]}'
 
 
-class GenericReader(rows.RowsReader):
+class PlainReader(rows.RowsReader):
     """Sessions of steps under common names."""
 
-    name = "generic"
+    name = "plain"
     tasks = rows.TASK
     wanted = "session with a task and steps"
 
@@ -99,7 +99,7 @@ def _is_session(value: Row) -> bool:
     )
 
 
-class ExecutionTraceReader(GenericReader):
+class ExecutionTraceReader(PlainReader):
     """A file that is one execution trace or one `TaskExperience`; a bare list is its steps."""
 
     name = "execution-trace"
