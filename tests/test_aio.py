@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from ufo_experience import AsyncExperienceMemory, ExperienceMemory, UsageError
+from ufo_experience import AsyncExperienceMemory, ExperienceMemory, Recorder, UsageError
 
 STEPS = [{"action": "click", "control": "Send", "control_type": "Button"}]
 NAMES = ("Jane", "Bob", "Carol", "Dan", "Eve", "Frank", "Grace", "Heidi", "Ivan", "Judy", "Mallory", "Niaj")
@@ -44,6 +44,26 @@ def test_a_memory_that_is_not_awaited_says_so(tmp_path):
         with pytest.raises(AttributeError, match=r"memory = await AsyncExperienceMemory\.open"):
             await memory.retrieve("Send the report")
         await (await asyncio.wait_for(memory, 10)).close()
+
+    asyncio.run(run())
+
+
+def test_what_does_not_wait_is_told_how_to(tmp_path):
+    """`with`, `len`, `for` and an index, of a memory that is open or is being opened."""
+
+    async def run():
+        opening = AsyncExperienceMemory.open(tmp_path / "db", embedder="hashing")
+        async with opening as memory:
+            assert memory
+            for one in (opening, memory):
+                for use in (len, iter, lambda one: one["ffffffff"], lambda one: one.__enter__()):
+                    with pytest.raises(UsageError, match=r"async with .*stats\(\)\)\.records"):
+                        use(one)
+            late = memory.retrieve("Send the report")
+            with pytest.raises(UsageError, match="hits is not there yet: write await"):
+                memory.memory.build_prompt("Send the report", late)
+            await late
+            assert Recorder(memory).memory is memory.memory
 
     asyncio.run(run())
 

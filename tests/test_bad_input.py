@@ -127,7 +127,7 @@ def test_byte_order_marks_are_understood(tmp_path, encoding):
 @pytest.mark.parametrize("data", [b'{"task": "caf\xe9"}', b'{"task": "\xff\xfe\xfd"}'])
 def test_bytes_of_another_encoding_are_refused_with_their_place(tmp_path, data):
     """Never `errors="ignore"`."""
-    report, records = learn(tmp_path, data, format="generic")
+    report, records = learn(tmp_path, data, format="plain")
     assert not records
     assert any("not UTF-8 at byte" in reason for _, reason in report.failed)
 
@@ -171,21 +171,21 @@ def test_a_key_twice_is_reported(tmp_path):
 )
 def test_deep_nesting_is_refused(tmp_path, deep):
     """No RecursionError leaves."""
-    report, records = learn(tmp_path, deep, format="generic")
+    report, records = learn(tmp_path, deep, format="plain")
     assert not records
     assert report.failed
 
 
 def test_brackets_in_a_text_are_no_nesting(tmp_path):
     """A request may hold as many as it likes."""
-    _, records = learn(tmp_path, {**RUN, "task": "Save the page " + "[" * 500}, format="generic")
+    _, records = learn(tmp_path, {**RUN, "task": "Save the page " + "[" * 500}, format="plain")
     assert "[" * 500 in records[0].state.request
 
 
 def test_a_number_of_5000_digits_is_refused(tmp_path):
     """It would take quadratic time."""
     report, records = learn(
-        tmp_path, json.dumps(RUN).replace('"steps"', '"score": ' + "9" * 5000 + ', "steps"'), format="generic"
+        tmp_path, json.dumps(RUN).replace('"steps"', '"score": ' + "9" * 5000 + ', "steps"'), format="plain"
     )
     assert not records
     assert report.failed[0][1].startswith("E_JSON")

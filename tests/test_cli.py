@@ -839,7 +839,7 @@ def test_a_format_is_named_in_any_case(cli):
     (cli.folder / "run.json").write_text(
         json.dumps({"task": "Open it", "steps": [{"action": "click", "control": "Open"}]})
     )
-    assert cli.json("ingest", "run.json", "--format", "Generic")["added"]
+    assert cli.json("ingest", "run.json", "--format", "Plain")["added"]
 
 
 def test_actions_are_recommended_for_a_task_alone(filled):

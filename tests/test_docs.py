@@ -57,7 +57,7 @@ act = Act("click", Target("Bluetooth", "Button", id="1"), {})
 }
 HOLDS = {
     "README.md": "assert 'Table' in start.block and recorder.fault is None",
-    "integrations.md": "assert recorder.fault is None and len(ExperienceMemory.open('experience_db')) > 10",
+    "integrations.md": "assert recorder.fault is None and len(ExperienceMemory.open('my_memory')) > 1",
     "guide.md": "assert step.action == 'click' and callable(work)",
 }
 PAGES = [path for path in DOCUMENTS if blocks_of(path.read_text(encoding="utf-8"))]

@@ -8,7 +8,16 @@ import pytest
 
 import ufo_experience
 from tests.cli_runner import Cli
-from ufo_experience import DataError, ExperienceMemory, Recorder, UsageError, read_traces, redact, strip_block
+from ufo_experience import (
+    DataError,
+    ExperienceError,
+    ExperienceMemory,
+    Recorder,
+    UsageError,
+    read_traces,
+    redact,
+    strip_block,
+)
 
 TASK = "Turn on Bluetooth in the settings"
 STEPS = [{"action": "click", "control": "Bluetooth", "control_type": "Button"}]
@@ -61,6 +70,8 @@ def test_advice_is_drawn_from_the_nearest_task_where_this_very_one_was_never_don
 def test_a_name_that_stands_elsewhere_is_answered_with_its_place(name, place):
     with pytest.raises(AttributeError, match=re.escape(place)):
         getattr(ufo_experience, name)
+    with pytest.raises(ImportError, match=re.escape(place)):
+        exec(f"from ufo_experience import {name}")
 
 
 @pytest.mark.parametrize(("name", "place"), [("task", "state.task"), ("success", "outcome.success")])
@@ -142,11 +153,15 @@ def test_verify_names_a_damaged_file_once(cli, tmp_path):
         (("run", "Save it", "--url", "https://example.com"), "did you mean --browser"),
         (("remove", "--undo"), "which records"),
         (("list", "Bluetooth"), "--search finds words"),
+        (("list", "--status", "success"), "did you mean --trust or --success"),
+        (("undo", "1234"), "Did you mean remove --undo"),
+        (("export", "out.json"), "It stands after --format, --output, --db"),
+        (("review", "one"), "It stands after --port, --host, --db"),
     ],
 )
 def test_a_command_or_option_by_another_name_is_answered_with_ours(cli, line, meant):
     cli("remember", TASK, "--steps", str(STEPS).replace("'", '"'), "--db", "one")
-    done = cli(*line, "--db", "one", code=65 if line[0] == "list" else 2)
+    done = cli(*line, "--db", "one", code=65 if "Bluetooth" in line else 2)
     assert meant in " ".join(done.stderr.replace("│", " ").split())
 
 
@@ -162,3 +177,75 @@ def test_null_in_a_call_of_a_tool_is_an_argument_that_was_not_given(memory):
     memory.remember(TASK, STEPS, True)
     call = build_server(memory).call_tool("find_experience", {"task": TASK, "application": None})
     assert asyncio.run(call).structured_content["hits"]
+
+
+def test_a_command_in_a_message_of_python_names_the_store(tmp_path, caplog):
+    """So it can be copied; the command line said so before."""
+    with ExperienceMemory(tmp_path / "my db", embedder="hashing") as memory:
+        recorder = Recorder(memory)
+        recorder.start(TASK)
+        recorder.step("click", "Bluetooth")
+        recorder.finish(success=True)
+        with pytest.raises(DataError, match=re.escape(f"ufo-experience list --db '{tmp_path / 'my db'}' (")):
+            memory.judge("ffffffff", success=True)
+        with pytest.raises(DataError, match=re.escape(f"ufo-experience sources --db '{tmp_path / 'my db'}'")):
+            memory.purge("kitchen")
+    assert f"--success --db '{tmp_path / 'my db'}'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda memory: memory.build_prompt(memory.retrieve(TASK)), "build_prompt takes task, hits"),
+        (lambda memory: memory.build_prompt(TASK, ["8d3201e7"]), "each of hits, what retrieve gave"),
+        (lambda memory: memory.recommend(TASK), 'as {"task": "…"}'),
+        (lambda memory: memory.purge("kitchen"), "where={'search': 'kitchen'}"),
+        (lambda memory: memory.get("623140fb"), "the code of a past-experience block is no id"),
+        (
+            lambda memory: memory.guide(TASK).next("Rooms"),
+            "controls: mappings or objects with id, name and type, not 'Rooms'",
+        ),
+    ],
+)
+def test_an_argument_in_the_wrong_place_is_answered_with_the_right_one(memory, call, said):
+    memory.remember(TASK, STEPS, True)
+    with pytest.raises((UsageError, DataError), match=re.escape(said)):
+        call(memory)
+
+
+def test_a_run_begun_before_the_last_one_ended_names_what_ends_it(memory, caplog):
+    recorder = Recorder(memory)
+    recorder.start(TASK)
+    recorder.step("click", "Bluetooth")
+    recorder.start("Another task")
+    assert "finish(success, judge)" in caplog.text
+
+
+def test_a_file_in_place_of_a_store_is_answered_alike_whoever_would_make_one(tmp_path):
+    (tmp_path / "help.json").write_text("{}")
+    for create in (True, False):
+        with pytest.raises(ExperienceError, match="it is a file, a store is a folder"):
+            ExperienceMemory.open(tmp_path / "help.json", create=create)
+
+
+def test_a_log_of_which_a_line_is_lost_has_failed_in_part(cli, tmp_path):
+    """What can be read is stored; the exit code says that something is missing, whichever command reads."""
+    run = f'{{"task": "{TASK}", "steps": [{{"action": "click", "control": "Bluetooth"}}]}}'
+    (tmp_path / "runs.jsonl").write_text(f"{run}\n{run[:40]}\n{run.replace('Turn on', 'Turn off')}\n")
+    for command in ("ingest", "import"):
+        done = cli(command, "runs.jsonl", "--db", command, code=65)
+        assert "2 added, 0 skipped, 1 failed" in done.stdout
+        assert "runs.jsonl:2: E_JSON: not JSON: it ends in the middle" in done.stderr
+        assert "runs.jsonl: left out: 1 of its lines or items" in done.stderr
+
+
+def test_the_plain_format_is_named_so_and_a_format_nobody_knows_leaves_no_store(cli, tmp_path):
+    (tmp_path / "run.json").write_text(f'{{"task": "{TASK}", "steps": [{{"action": "click", "control": "Wi-Fi"}}]}}')
+    assert "1 added" in cli("ingest", "run.json", "--format", "plain", "--db", "one").stdout
+    cli("ingest", "run.json", "--format", "plainn", "--db", "two", code=2)
+    assert not (tmp_path / "two").exists()
+
+
+def test_a_setting_that_is_wrong_names_its_variable(cli):
+    done = cli("list", code=2, UFO_EXPERIENCE_TOP_K="many")
+    assert "UFO_EXPERIENCE_TOP_K: setting top_k: must be a whole number" in done.stderr

@@ -240,7 +240,8 @@ def test_an_error_of_ours_keeps_its_message(memory):
 
     result = talk(memory, say, allow_writes=True)
     assert result.is_error
-    assert result.content[0].text == "no record 'feedfeed'; ids stand in: the resource experience://list"
+    where = "ids stand in: the resource experience://list; the code of a past-experience block is no id"
+    assert result.content[0].text == f"no record 'feedfeed'; {where}"
 
 
 @pytest.mark.parametrize("said", ["yes", "no", 0])

@@ -67,7 +67,7 @@ EXPECTED = {
     "langsmith.jsonl": ("spans", "Send the invoice", True, "evaluator", [("click", "Send")]),
     "langfuse.json": ("spans", "Mute the channel", False, "evaluator", [("click", "Mute")]),
     "browser_use_013.json": ("browser-use", "Find the opening hours", True, "evaluator", [("click", "Opening hours")]),
-    "webarena.json": ("generic", "Show the orders of May", True, "evaluator", [
+    "webarena.json": ("plain", "Show the orders of May", True, "evaluator", [
         ("click", "Orders"), ("type", "Search"), ("stop", "")]),
     "osworld/comments": ("osworld", "Insert a chart", True, "evaluator", [("click", "Insert"), ("click", "Chart…")]),
     "osworld/thoughts": ("osworld", "Save a copy", True, "evaluator", [("click", "Save As"), ("write", "")]),

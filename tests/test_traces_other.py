@@ -399,10 +399,10 @@ def test_a_task_beside_a_browser_history_is_used(tmp_path: Path) -> None:
     assert only(save(tmp_path / "h.json", browser_history() | {"task": "Log me in"})).request == "Log me in"
 
 
-# -- the generic format and data sets
+# -- the plain format and data sets
 
 
-def test_generic_sessions_are_read_from_one_object_a_list_and_lines(tmp_path: Path) -> None:
+def test_plain_sessions_are_read_from_one_object_a_list_and_lines(tmp_path: Path) -> None:
     """The three ways a file may hold sessions give the same steps."""
     session = {
         "task": "Send it",

@@ -314,7 +314,7 @@ TYPED = [
     ("import cut_export.json", "cut_export.json:2: not JSON"),
     ("ingest --path logs.json", "takes: PATHS"),
     ("ingest nowhere --db fresh_db", "there is no such file or folder"),
-    ("ingest logs.json --db other.json", "a file is in the way"),
+    ("ingest logs.json --db other.json", "it is a file, a store is a folder"),
     ("ingest other.json", '"steps": [{"action"'),
     ("remember 'Send it'", '"action": "click", "control"'),
     ("remember --task 'Send it'", "remember takes: TASK, --steps"),

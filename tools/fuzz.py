@@ -33,7 +33,7 @@ from ufo_experience.request import estimate_tokens
 from ufo_experience.schema import validate
 
 MAX_GROWTH_MB = 300
-FORMATS = ("auto", "auto", "auto", "ufo", "generic", "browser-use", "osworld", "execution-trace", "ufo-session")
+FORMATS = ("auto", "auto", "auto", "ufo", "plain", "browser-use", "osworld", "execution-trace", "ufo-session")
 
 NASTY_TEXT = [
     "",

@@ -8,6 +8,7 @@ Errors of other libraries are chained (`raise … from error`).
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -174,7 +175,7 @@ def _no_such_attribute(self: Any, name: str) -> Any:
     raise AttributeError(said, name=name, obj=self)
 
 
-def no_such_name(name: str, kind: type) -> AttributeError:
+def no_such_name(name: str, kind: type) -> AttributeError | ImportError:
     """The error of a name that the package has not: the module it stands in, or the method of `kind` that it is."""
     root, found = Path(__file__).parent, []
     made = re.compile(rf'^(?:class|def) {re.escape(name)}\b|^    "{re.escape(name)}",', re.MULTILINE)
@@ -183,14 +184,19 @@ def no_such_name(name: str, kind: type) -> AttributeError:
             place = path.relative_to(root.parent).with_suffix("").as_posix().removesuffix("/__init__")
             found += [f"{place.replace('/', '.')}.{name}"] if made.search(path.read_text(encoding="utf-8")) else []
     found += [f"{kind.__name__}.{name}"] if hasattr(kind, name) else []
-    said = f"; it is {min(found, key=len)}" if found else ""
-    return AttributeError(f"ufo_experience has no {name!r}{said}", name=name)
+    ours = [one for one in vars(sys.modules[_PACKAGE]) if one[0].isupper() and one.endswith(name)]
+    meant = " or ".join(min(names, key=len) for names in (ours, found) if names)
+    said = f"{_PACKAGE} has no {name!r}{f'; it is {meant}' * bool(meant)}"
+    by_from = sys._getframe(2).f_code.co_name == "_handle_fromlist"  # which hides what an AttributeError says
+    is_module = (root / name).is_dir() or (root / f"{name}.py").is_file()
+    return ImportError(said) if by_from and found and not is_module else AttributeError(said, name=name)
 
 
 def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
     parameters = inspect.signature(method).parameters
     by_name = inspect.Parameter.KEYWORD_ONLY
     taken = [f"{name}{'=…' * (one.kind is by_name)}" for name, one in parameters.items() if name not in ("self", "cls")]
+    by_place = [name for name in taken if name in parameters]
     takes = ", ".join(taken) or f"nothing: {(inspect.getdoc(method) or '').partition(chr(10))[0]}"
     kind, _, own = method.__qualname__.rpartition(".")
 
@@ -198,6 +204,16 @@ def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **given: Any) -> Any:
         try:
             return method(*args, **given)
+        except ExperienceError as error:
+            from ufo_experience.store.files import with_store
+
+            said, wrong = str(error), str(error).partition(" is ")[0]
+            if len(by_place) > 1 and wrong in by_place[: len(args) - 1]:
+                said = re.sub(r"; \w+ takes .*|$", f"; {own} takes {takes}", said, count=1)
+            if (store := getattr(args[0], "store", None)) is not None:
+                said = with_store(said, store.location)
+            error.args = (said,)
+            raise
         except TypeError as error:
             if error.__traceback__ and error.__traceback__.tb_next:  # called rightly, and something inside failed
                 raise

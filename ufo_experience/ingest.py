@@ -27,6 +27,7 @@ from ufo_experience.summarize import Summarizer, experience_id
 from ufo_experience.summarize.detours import find_detours
 from ufo_experience.traces import ReadReport, find_sources, read_source
 from ufo_experience.traces.draft import LogGaps, filled, still_missing
+from ufo_experience.traces.lines import LOST
 from ufo_experience.traces.plain import A_STEP, UNKNOWN, Run, json_values, runs_in
 from ufo_experience.trust.policy import missing, rests_on_log
 
@@ -46,7 +47,7 @@ Source = str | Path | Mapping[str, Any] | IO[Any]
 class IngestReport(ImportReport):
     """What became of each run, and what it cost in US dollars.
 
-    problems: lines of logs that could not be used although the rest of their file was
+    problems: lines of logs that could not be used although the rest of their file was; such a file is in `failed`, too
     trusted, judged: ids of `known` that got the trust or the outcome now given
     incomplete: added ids of successes that are never shown, and what each lacks
     shortened: sources of runs of which a part is not kept, and why
@@ -161,9 +162,6 @@ def learn(
     return made.model_copy(update={"provenance": provenance, "trust": trust or made.trust})
 
 
-# ---- reading and redacting ----
-
-
 def expect_sources(sources: Sequence[Source | Sequence[str | Path]]) -> list[Source]:
     """The sources one by one, also those of a list of paths.
 
@@ -195,7 +193,10 @@ def _runs(
             reading.skipped = [one for one in reading.skipped if one not in unknown]
         report.problems += still_missing(reading.problems, gaps)
         report.skipped += reading.skipped
+        wholly = dict(reading.failed)
+        lost = Counter(one.file for one in reading.problems if one.code in LOST and one.file not in wholly)
         report.failed += reading.failed
+        report.failed += [(file, f"left out: {count} of its lines or items") for file, count in lost.items()]
         report.no_log += reading.no_log
 
 
@@ -239,9 +240,6 @@ def _clean(trajectory: Trajectory, key: bytes) -> Trajectory:
         stripped = validate(Trajectory, strip_blocks(trajectory.model_dump()))
         trajectory = stripped.model_copy(update=undumped)
     return redact(trajectory.model_copy(update={"detours": found}), key)
-
-
-# ---- learning ----
 
 
 def _made(run: _ReadRun, summarizer: Summarizer, keep: KeepObservations, report: IngestReport) -> Experience | None:
@@ -297,9 +295,6 @@ class Constants:
         for digest in one.digests.values():
             seen.setdefault(digest, session)
         return made
-
-
-# ---- storing ----
 
 
 class _Storing:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from enum import Enum
+from inspect import isawaitable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
@@ -500,6 +501,8 @@ _KINDS: dict[Any, str] = {
 
 def expect(kind: type | tuple[type, ...], value: Any, name: str) -> Any:
     """`value`, if it is of this kind. Raises `UsageError` naming the argument."""
+    if isawaitable(value):
+        raise UsageError(f"{name} is not there yet: write await before what gives it")
     if not isinstance(value, kind):
         words = _KINDS.get(kind) or f"of the class {getattr(kind, '__name__', kind)}"
         raise UsageError(f"{name} is {words}, not {value!r:.60}")

@@ -129,7 +129,8 @@ def load_settings(
         if other.suffix in (".yml", ".toml", ".json", ".ini"):
             _log.warning("%s is not read: settings stand in %s", other, DEFAULT_FILE)
     from_file = _from_file(chosen or Path(DEFAULT_FILE)) if chosen or Path(DEFAULT_FILE).is_file() else {}
-    from_env = {name: env[variable] for variable, name in variables.items() if env.get(variable)}
+    set_so = {variable: env[variable] for variable in variables if env.get(variable)}
+    from_env = {variables[one]: value for one, value in set_so.items() if _checked({variables[one]: value}, one)}
     return Settings.model_validate({**from_file, **from_env, **given})
 
 
@@ -163,8 +164,12 @@ def _from_file(path: Path) -> dict[str, Any]:
         form = "lines of `name: value` are expected: " if path.is_file() else ""
         raise UsageError(f"settings file {path}{line}: {form}{error.reason}") from error
     given = {name: value for name, value in data.items() if value not in ("", "~", "null")}
+    return _checked(given, f"settings file {path}")
+
+
+def _checked(given: dict[str, Any], place: str) -> dict[str, Any]:
     try:
         Settings.model_validate(given)
     except UsageError as error:
-        raise UsageError(f"settings file {path}: {error}") from error
+        raise UsageError(f"{place}: {error}") from error
     return given

@@ -97,9 +97,12 @@ def _our_words() -> Iterator[None]:
         if context and type(error).__name__ == "NoSuchOption":
             own = [name for one in context.command.params for name in (*one.opts, *one.secondary_opts)]
             known = {_bare(name): name for name in [*own, "--db", *_SWITCHES] if name.startswith("-")}
-            near = nearest(_bare(error.option_name), known)
-            said = f"No such option: {error.option_name}{f'; did you mean {known.get(near, near)}?' if near else ''}"
+            near = " or ".join(known.get(one, one) for one in nearest(_bare(error.option_name), known).split(" or "))
+            said = f"No such option: {error.option_name}{f'; did you mean {near}?' if near else ''}"
             error.possibilities = None
+        if context and "extra argument" in said:
+            valued = [max(one.opts, key=len) for one in context.command.params if not getattr(one, "is_flag", True)]
+            said += f"; what is it? It stands after {', '.join([*valued, '--db'])}"
         if context and type(error).__name__ in _OTHER_ARGUMENTS:
             said = f"{said}{'' if said.endswith(('?', '.')) else '.'} " if said else ""
             names = ", ".join(getattr(context.command, "commands", ()))

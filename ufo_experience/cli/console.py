@@ -8,7 +8,6 @@ import errno
 import json
 import logging
 import os
-import re
 import shutil
 import sys
 import time
@@ -22,9 +21,8 @@ from pydantic_core import to_jsonable_python
 
 from ufo_experience.errors import ExperienceError, RefusedError, StorageError
 from ufo_experience.procedure.cleaning import printable
-from ufo_experience.store.files import quoted
+from ufo_experience.store.files import with_store
 
-_COMMAND = re.compile(r"ufo-experience [^;,()\n]*[^;,()\s]")  # to copy, as our texts name it
 _COLOURS = {
     **dict.fromkeys(("success", "verified", "approved"), "green"),
     **dict.fromkeys(("unknown", "observed"), "yellow"),
@@ -97,8 +95,7 @@ class Console:
 
     def with_store(self, text: str) -> str:
         """Our own words, each command in them with the store that was named: it can be copied."""
-        here = f" --db {quoted(self.store)}" if self.store is not None else ""
-        return _COMMAND.sub(lambda found: found[0] if "--db" in found[0] else found[0] + here, text)
+        return text if self.store is None else with_store(text, self.store)
 
     def note(self, text: str) -> None:
         """Something people should know; never part of the result."""

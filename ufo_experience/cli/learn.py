@@ -12,8 +12,9 @@ from ufo_experience.cli.app import command, given_of, open_memory, read_json, te
 from ufo_experience.cli.arguments import Application, Context, Judge, Session, Task, Trusts, Worked, named
 from ufo_experience.cli.console import Console, counted
 from ufo_experience.errors import DataError, ExperienceError, UsageError
-from ufo_experience.ingest import IngestReport, expect_sources, unfollowable
+from ufo_experience.ingest import expect_sources, unfollowable
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.traces import expect_format
 from ufo_experience.traces.plain import A_STEP
 
 
@@ -35,7 +36,8 @@ def ingest(
 
     --application, --task and --success or --failure say what logs do not say themselves.
     """
-    expect_sources(paths)  # a path that is spelled wrong leaves no empty store
+    expect_sources(paths)  # what is spelled wrong leaves no empty store
+    expect_format(format)
     with open_memory(ctx, create=True) as (console, memory):
         how = {"format": format, "summarizer": summarizer, "trust": trust, "force": force, "wait": 60 * wait}
         told: dict[str, Any] = how | {"task": task, "application": application, "success": success}
@@ -128,8 +130,7 @@ def import_file(
         done = memory.import_(file, approve=approve, restore=restore)
         tell_problems(console, done)
         console.answer(report_data(done), console.with_store(import_text(done, memory)))
-        of_logs = isinstance(done, IngestReport)  # of which a line may be beyond use
-        if done.failed and not (of_logs and (done.added or done.skipped)):
+        if done.failed:
             raise SystemExit(DataError.exit_code)
 
 

@@ -134,8 +134,6 @@ class PostgresIndex:
         self._lengths: dict[str, int] = {}  # of vectors that are there, by embedder
         store.indexing = self._insert
 
-    # ---- questions ----
-
     def candidates(
         self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = base.LIMIT
     ) -> list[Candidate]:

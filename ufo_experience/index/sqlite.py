@@ -45,8 +45,6 @@ class SqliteIndex:
         self._rows, self._trusted, self._lengths = 0, 1, {"raw": 1.0, "masked": 1.0}
         self._catalog.require("index", "10", tables.SCHEMA)
 
-    # ---- questions ----
-
     def candidates(
         self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = base.LIMIT
     ) -> list[Candidate]:

@@ -335,7 +335,9 @@ def _in_our_words(name: str, error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ExperienceError):
-            of_shell = r"ufo-experience list( --removed)?( \(--search finds words\))?"
+            of_shell = (
+                r"""ufo-experience list( --removed)?( --db ('[^']*'|"[^"]*"|[^\s()]+))?( \(--search finds words\))?"""
+            )
             return re.sub(of_shell, "the resource experience://list", str(cause))
         if isinstance(cause, ValidationError):
             first = cause.errors(include_url=False)[0]

@@ -22,13 +22,14 @@ from typing import Any
 from ufo_experience.errors import DataError, UsageError, names_arguments, names_methods
 from ufo_experience.ids import new_id
 from ufo_experience.memory import ExperienceMemory
+from ufo_experience.memory.aio import AsyncExperienceMemory
 from ufo_experience.memory.upkeep import Closed
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.redact import redact
 from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect, expect_if_given
 from ufo_experience.session.files import append_line
 from ufo_experience.session.parts import SavePolicy
-from ufo_experience.store.files import storage_errors
+from ufo_experience.store.files import storage_errors, with_store
 from ufo_experience.traces.calls import arguments_of, take_target
 from ufo_experience.traces.plain import JudgedBy, expect_ending, run_of
 
@@ -72,13 +73,14 @@ class Recorder(_EndedByFinish):
 
     def __init__(
         self,
-        memory: ExperienceMemory | str | Path,
+        memory: ExperienceMemory | AsyncExperienceMemory | str | Path,
         *,
         logs: str | Path | None = None,
         save: str | SavePolicy = "always",
         max_tokens: int | None = None,
     ) -> None:
-        opened = ExperienceMemory(memory) if isinstance(memory, (str, Path)) else memory
+        own = memory.memory if isinstance(memory, AsyncExperienceMemory) else memory
+        opened = ExperienceMemory(own) if isinstance(own, (str, Path)) else own
         self.memory: ExperienceMemory = expect(ExperienceMemory, opened, "memory")
         self._policy = save if isinstance(save, SavePolicy) else SavePolicy(save)
         self._folder = None if logs is None else Path(expect((str, Path), logs, "logs"))
@@ -98,7 +100,7 @@ class Recorder(_EndedByFinish):
         """Begin a run: what is known of the task. A run that was not finished is left to its log; a warning says so."""
         if self._steps and not self._is_finished:
             left = "not learned" if self.log is None else f"left to {self.log}: ingest it"
-            _log.warning("the run before was not finished: its %d steps are %s", len(self._steps), left)
+            _log.warning("the run before was not finished by finish(success, judge): its steps are %s", left)
         if not expect(str, task, "task").strip():
             _log.warning("the task is empty: nothing is known of it, and nothing will be learned")
         self._begin(task, expect_if_given(str, application, "application"))
@@ -209,11 +211,11 @@ class Recorder(_EndedByFinish):
             with self._silently():
                 made = self._learn(success, judge, known)
         if made is not None and success and judge in (None, "agent"):
-            _log.warning(
+            told = (
                 "this run is shown to nobody, since only its agent says that it worked: say who checked it, "
-                'finish(success=True, judge="program"), or afterwards: ufo-experience judge %s --success',
-                made.id[:8],
+                f'finish(success=True, judge="program"), or afterwards: ufo-experience judge {made.id[:8]} --success'
             )
+            _log.warning("%s", with_store(told, self.memory.store.location))
         self._is_finished = True
         if self.log is not None and self.fault is None:  # else it is all there is of the run
             with self._silently(), storage_errors(self.log):

@@ -38,6 +38,7 @@ from ufo_experience.schema import Experience, Hit, Judge, Problem, State, Trust,
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
+from ufo_experience.store.files import with_store
 from ufo_experience.store.lessons import is_lesson
 from ufo_experience.store.selection import resolve, trust_level
 from ufo_experience.telemetry import span
@@ -146,8 +147,6 @@ class ExperienceMemory(Upkeep):
     def __repr__(self) -> str:
         held = "closed" if isinstance(self.store, Closed) else f"{len(self)} records"
         return f"<ExperienceMemory {self.store.location!r}: {held}>"
-
-    # ---- learning ----
 
     def ingest(
         self,
@@ -275,8 +274,6 @@ class ExperienceMemory(Upkeep):
             one.id, verdict=verdict, trust=Trust.VERIFIED if one.trust is Trust.OBSERVED else None
         )
 
-    # ---- asking ----
-
     def retrieve(
         self,
         task: str,
@@ -378,7 +375,7 @@ class ExperienceMemory(Upkeep):
         found = self.retrieve(task, application=application) if hits is None else hits
         way = offer(task, found, proven_after=proven_after, runs_of=self._runs_of)
         if way is None and not proven_after and (why := why_none(found)):
-            _log.warning("%s", why)
+            _log.warning("%s", with_store(why, self.store.location))
         return way
 
     def choices(
@@ -395,8 +392,6 @@ class ExperienceMemory(Upkeep):
             found = self.retrieve(task, application=application, near=LOOKED_THROUGH)
             hits = [*found, *found.near]
         return choices(task, hits, limit=limit, runs_of=self._runs_of) if hits else ()
-
-    # ---- carrying out ----
 
     def run(
         self,
@@ -499,8 +494,6 @@ class ExperienceMemory(Upkeep):
             del self.parts.retriever
         return found
 
-    # ---- state → action → outcome ----
-
     def add_experience(
         self,
         state: Mapping[str, Any],
@@ -536,7 +529,7 @@ class ExperienceMemory(Upkeep):
         filters: Mapping[str, Any] | None = None,
     ) -> Hits:
         """Past records of the same task, ranked by weighted overlap, outcome and recency; see `structured.rank`."""
-        expect(Mapping, state, "state")
+        expect(Mapping, state, 'state, as {"task": "…"},')
         expect(Mapping, {} if filters is None else filters, "filters")
         asked = validate(State, dict(state))
         near = self.parts.index.candidates(Request.parse(asked.task, asked.application), limit=QUERIED)

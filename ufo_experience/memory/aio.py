@@ -39,7 +39,17 @@ def _in_thread(
     return call
 
 
-class _Opening:
+class _OnLoop:
+    """What is used without waiting for it says how to."""
+
+    def _wait(self, *given: object) -> Any:
+        how = "async with AsyncExperienceMemory.open(…) as memory, async for one in memory"
+        raise UsageError(f"it works on an event loop: {how}, await memory.get(id), (await memory.stats()).records")
+
+    __enter__ = __exit__ = __iter__ = __len__ = __getitem__ = _wait
+
+
+class _Opening(_OnLoop):
     """A memory that is being opened."""
 
     def __init__(self, made: Coroutine[Any, Any, AsyncExperienceMemory]) -> None:
@@ -60,7 +70,7 @@ class _Opening:
 
 
 @names_methods
-class AsyncExperienceMemory:
+class AsyncExperienceMemory(_OnLoop):
     """An `ExperienceMemory` whose methods are coroutines: of one that is open, or of the place of a store.
 
     `memory` is the one behind it. `open` does not keep the event loop waiting meanwhile.
@@ -85,6 +95,9 @@ class AsyncExperienceMemory:
         self._is_closed = True
         await asyncio.to_thread(self._threads.shutdown)
         await asyncio.to_thread(self.memory.close)
+
+    def __bool__(self) -> bool:
+        return True
 
     def __repr__(self) -> str:
         return f"<Async{repr(self.memory)[1:]}"

@@ -22,7 +22,7 @@ from ufo_experience.settings import Settings
 from ufo_experience.store import exchange, selection
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
 from ufo_experience.store.exchange import ExportReport, ImportReport
-from ufo_experience.store.files import quoted
+from ufo_experience.store.files import with_store
 from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.selection import ChangeReport, RecordFilter, SourceInfo, StoreStats, resolve
 from ufo_experience.trust.risk import risks
@@ -69,8 +69,6 @@ class Upkeep:
         runs = self.store.scan([row.id for row in rows])
         return [one for one in runs if self.parts.policy.admits(one) or one.is_negative]
 
-    # ---- index ----
-
     def index(self, *, rebuild: bool = False, progress: Progress | None = None) -> IndexReport:
         """Bring index and `experience.yaml` in line with the records, whoever changed them; with `rebuild` what is not
         whole is made again from nothing else (vectors of unchanged texts are kept).
@@ -99,8 +97,8 @@ class Upkeep:
         except LockedError as error:
             return str(error)
         except ServiceError as error:
-            command = f"ufo-experience index --db {quoted(self.store.location)}"
-            why = f"stored and found by words, but not embedded: {error}; when that is mended: {command}"
+            why = f"stored and found by words, but not embedded: {error}; when that is mended: ufo-experience index"
+            why = with_store(why, self.store.location)
             if self.waiting_for_index is None:
                 _log.warning("%s", why)
             self.waiting_for_index = why
@@ -112,8 +110,6 @@ class Upkeep:
         found.corrupt += [Problem(file="index", code="E_CORRUPT", message=one) for one in wrong]
         found.index = "damaged" if wrong else "ok"
         return found
-
-    # ---- records ----
 
     def get(self, id: str) -> Experience:
         """The record with this id. Raises `NotFoundError`; `UsageError` when several begin so."""
@@ -206,7 +202,8 @@ class Upkeep:
             self.parts.lessons.forget({one.id for one in gone})
             self._forget(gone)
         if not gone and not meant.all:
-            why = f"no record comes from {meant.source!r}; ufo-experience sources lists where they come from"
+            why = f"no record comes from {meant.source!r} (where they come from: ufo-experience sources"
+            why += f"; those with words in them: where={{'search': {meant.source!r}}}, or --search)"
             raise NotFoundError(why if meant.source else "no record fits", file=self.store.location)
         return ChangeReport(gone, dry_run=dry_run)
 
@@ -216,8 +213,6 @@ class Upkeep:
         AuditLog(self.store.cache_folder / AUDIT).forget(asked)
         self.index_if_possible()
         forget()
-
-    # ---- lessons, other stores, numbers ----
 
     def learn_lessons(self, application: str | None = None) -> Lessons:
         """Ask the configured chat model what made the difference between successes and failures, by application.
@@ -283,12 +278,9 @@ class Upkeep:
         from ufo_experience.summarize import open_summarizer
 
         engine, kept = open_summarizer("extractive"), self.settings.keep_observations
-        read = ingest(
+        return ingest(
             [file], self.store, engine, include_failures=True, trust=Trust.QUARANTINED, keep_observations=kept
         )
-        read.failed += [(problem.file, problem.message) for problem in read.problems]
-        read.problems = []
-        return read
 
     def stats(self) -> StoreStats:
         """What is in the store: counts by trust, outcome and application, embedder, threshold, size."""

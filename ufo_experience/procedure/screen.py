@@ -92,7 +92,7 @@ def read_screen(controls: Controls) -> Screen:
     given = tuple(expect(Iterable, controls, "controls"))
     shown = tuple(_control(one, place) for place, one in enumerate(given))
     if shown and all(one.id is None and not one.name and not one.type for one in shown):
-        raise UsageError(f"controls: mappings or objects with id, name and type, not {clip(repr(given[0]), 80)}")
+        raise UsageError(f"controls: mappings or objects with id, name and type, not {clip(repr(controls), 80)}")
     dialogs = {one.bare for one in shown if one.role in _DIALOGS or (one.role == "window" and one.place)}
     for one in shown:
         if dialogs and one.dialog is None:

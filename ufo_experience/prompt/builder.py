@@ -113,7 +113,7 @@ def build_prompt(
         raise UsageError(message)
     expect(str, task, "task")
     for hit in hits:
-        expect(Hit, hit, "each of hits")
+        expect(Hit, hit, "each of hits, what retrieve gave,")
     nonce, moment = nonce or new_nonce(), now or datetime.now(timezone.utc)
     moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
     ways, unshown = _ways(Request.parse(task), hits, runs_of, to_imitate=format == "ufo")

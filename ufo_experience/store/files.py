@@ -29,6 +29,7 @@ _TRIES, _PAUSE_S = 10, 0.1  # on Windows, where a reader or a scanner holds a fi
 
 
 _UNQUOTED = re.compile(r"[\w:/\\.~+-]+")  # needs no quotes in a shell of Windows
+_COMMAND = re.compile(r"ufo-experience [^;,()\n]*[^;,()\s]")  # to copy, as our texts name it
 _DEVICE = re.compile(r"(?i)(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]) *(?:\..*)?")
 
 
@@ -37,15 +38,17 @@ def is_device(name: str) -> bool:
     return _DEVICE.fullmatch(name) is not None
 
 
+def with_store(text: str, store: str) -> str:
+    """Our own words, each command in them with this store: it can be copied."""
+    return _COMMAND.sub(lambda found: found[0] if "--db" in found[0] else f"{found[0]} --db {quoted(store)}", text)
+
+
 def quoted(location: str) -> str:
     """A location as a shell of this system takes it, in a command to copy."""
     if os.name != "nt":
         return shlex.quote(location)
     end = "\\" * (len(location) - len(location.rstrip("\\")))  # else the last one would belong to the quote
     return location if _UNQUOTED.fullmatch(location) else f'"{location}{end}"'
-
-
-# ---- reading ----
 
 
 def open_regular(path: Path, limit: int, *, follow: bool = True) -> BinaryIO:
@@ -106,9 +109,6 @@ def stamp_of(path: str | Path) -> str:
 
 def _reason(error: OSError) -> str:
     return "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror or error}"
-
-
-# ---- writing ----
 
 
 @contextmanager

@@ -44,6 +44,7 @@ _IGNORED = f"""# What belongs to one machine; records, events and the view are k
 *{files.TEMP}
 """
 _COLUMNS = "SELECT id, path, stamp, content, edited, status FROM record WHERE"
+_A_FILE = "it is a file, a store is a folder"
 _WHICH = "live", "removed AND path IS NOT NULL"  # the file of what was removed stays until it is purged
 _AMONG = "id IN (SELECT value FROM json_each(?))"
 _log = logging.getLogger(__name__)
@@ -69,8 +70,7 @@ class FolderStore(ExperienceStore):
         if not (root / STORE_FILE).exists() and not (root / RECORDS).is_dir():
             if not create:
                 make = f"to make one: ufo-experience ingest PATH --db {quoted(str(path))}"
-                cure = "it is a file, a store is a folder" if root.is_file() else make
-                raise NotFoundError(f"no experience store; {cure}", file=str(path))
+                raise NotFoundError(f"no experience store; {_A_FILE if root.is_file() else make}", file=str(path))
             _make(root)
         _check_version(root)
         for name in (RECORDS, INDEX, EVENTS):
@@ -92,8 +92,6 @@ class FolderStore(ExperienceStore):
         if not self._view.is_current(self.change()):
             with self._writing():
                 pass  # at its end the view follows
-
-    # ---- reading ----
 
     def events(self, id: str | None = None) -> Iterator[Event]:
         for _, found in self._watch.events_in(self._watch.event_lines()):
@@ -129,8 +127,6 @@ class FolderStore(ExperienceStore):
         if now:
             self._watch.read(path)  # which says what is wrong with it
         raise NotFoundError(f"no experience {id!r}", file=self.location)
-
-    # ---- writing ----
 
     def _add_group(self, group: Sequence[Experience]) -> set[str]:
         encoded = [(one, encode(one)) for one in group]
@@ -227,7 +223,7 @@ def _listed(ids: Iterable[str]) -> str:
 
 def _make(root: Path) -> None:
     if os.path.lexists(root) and not root.is_dir():
-        raise StorageError(f"{root}: a file is in the way")
+        raise StorageError(f"{root}: {_A_FILE}")
     files.make_folder(root / RECORDS)
     if not (root / ".gitignore").exists():
         files.replace_file(root / ".gitignore", _IGNORED.encode())

@@ -90,9 +90,6 @@ def _words(text: str) -> str:
     return f"{found}-" if is_device(found) else found
 
 
-# ---- digests ----
-
-
 def canonical(payload: Any) -> bytes:
     """JSON that is the same for the same content, whatever the order and spacing of its file."""
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")

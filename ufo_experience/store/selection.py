@@ -123,9 +123,6 @@ def moment(text: str) -> datetime:
         raise UsageError(f"since: {text!r} is no date; write 2025-11-12 or 2025-11-12T10:30") from None
 
 
-# ---- which are meant ----
-
-
 def select(store: ExperienceStore, where: RecordFilter, *, removed: bool = False) -> list[Experience]:
     """The records that are meant, in the order of `ids` where those are given, else by id; or the removed ones."""
     ids = resolve(store, where.ids, removed=removed) if where.ids else None
@@ -162,7 +159,8 @@ def resolve(store: ExperienceStore, beginnings: Iterable[str], *, removed: bool 
     for one in wanted:
         fitting = [id for id in known if one and id.startswith(one)]
         if not fitting:
-            where = f"ids stand in: {listed} (--search finds words)"
+            marker = "; the code of a past-experience block is no id" * bool(re.fullmatch("[0-9a-f]{8}", one))
+            where = f"ids stand in: {listed} (--search finds words){marker}"
             raise NotFoundError(f"no {'removed ' * bool(removed)}record {one!r}; {where}")
         if len(one) < MIN_PREFIX:
             raise UsageError(f"{one!r} is too short: give at least {MIN_PREFIX} digits of an id ({listed})")
@@ -219,9 +217,6 @@ def holds_words(text: str, words: str) -> bool:
 def _at_risk(one: Experience, risk: bool | str) -> bool:
     found = risks(one)
     return bool(found) is risk if isinstance(risk, bool) else risk in found
-
-
-# ---- what there is ----
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,9 @@ def read(data: bytes | str, *, levels: int = MAX_LEVELS, mended: Mended | None =
     except UnicodeDecodeError as error:
         raise DataError(f"not UTF-8 at byte {error.start}", code="E_ENCODING") from error
     except json.JSONDecodeError as error:
-        raise DataError(f"not JSON: {error.msg}", line=error.lineno, code="E_JSON") from error
+        at_end = text[: error.pos].strip() and not text[error.pos :].strip()
+        why = "it ends in the middle" if at_end or error.msg.startswith("Unterminated") else error.msg
+        raise DataError(f"not JSON: {why}", line=error.lineno, code="E_JSON") from error
     except RecursionError as error:
         raise DataError(f"nested deeper than {levels}", code="E_DEPTH") from error
     if text.count("[") + text.count("{") > levels and _is_deeper(value, levels):

@@ -51,7 +51,7 @@ _OWN: tuple[type[TraceReader], ...] = (
     datasets.AndroidWorldReader, browser.MiniWobReader, datasets.Mind2WebReader, recordings.ChromeRecorderReader,
     recordings.SeleniumIdeReader, playwright.PlaywrightTraceReader, playwright.PlaywrightCodegenReader,
     recordings.StepsRecorderReader, recordings.PowerAutomateReader, datasets.AgentLabReader,
-    playwright.PlaywrightMcpReader, chat.ChatReader, plain.ExecutionTraceReader, plain.GenericReader,
+    playwright.PlaywrightMcpReader, chat.ChatReader, plain.ExecutionTraceReader, plain.PlainReader,
 )  # fmt: skip
 _FAULTS = (LookupError, TypeError, ValueError, AttributeError)  # what a reader of another package may stumble over
 FORMATS: tuple[str, ...] = tuple(reader.name for reader in _OWN)
@@ -92,8 +92,7 @@ def read_traces(path: str | Path, *, format: str = "auto", report: ReadReport | 
 
 def find_sources(path: str | Path, *, format: str = "auto", report: ReadReport | None) -> Iterator[Found]:
     """The sources `read_traces` would read at `path`, in its order; each is read by `read_source`."""
-    if format != "auto":
-        _named(format)
+    expect_format(format)
 
     root = Path(expect((str, Path), path, "path"))
     found = walk(root, report or ReadReport(), lambda one: _reader_for(one, "auto") is not None)
@@ -162,8 +161,10 @@ def _read_one(found: Found, format: str, report: ReadReport) -> Iterator[Traject
         raise DataError(message, file=file, code="E_READER") from error
 
 
-def _named(format: str) -> TraceReader:
-    """The reader of this name, in any case. Raises `UsageError`."""
+def expect_format(format: str) -> TraceReader | None:
+    """The reader of this name, in any case; None for "auto". Raises `UsageError`."""
+    if format == "auto":
+        return None
     for name, reader in readers().items():
         if name.casefold() == format.casefold():
             return reader
@@ -171,8 +172,7 @@ def _named(format: str) -> TraceReader:
 
 
 def _reader_for(found: Found, format: str) -> TraceReader | None:
-    if format != "auto":
-        reader = _named(format)
+    if reader := expect_format(format):
         return reader if found.given or reader.recognises(found) else None
     if not found.format and is_export(found.text):
         return None

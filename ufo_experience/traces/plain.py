@@ -51,10 +51,10 @@ _JUDGES: dict[str, tuple[str, Judge | None]] = {  # who says so → `evaluated_b
 }
 
 
-class GenericReader(rows.RowsReader):
+class PlainReader(rows.RowsReader):
     """Sessions of steps under common names."""
 
-    name = "generic"
+    name = "plain"
     tasks = rows.TASK
     wanted = "session with a task and steps"
 
@@ -119,7 +119,7 @@ def _is_session(value: Row) -> bool:
     )
 
 
-class ExecutionTraceReader(GenericReader):
+class ExecutionTraceReader(PlainReader):
     """A file that is one execution trace or one `TaskExperience`; a bare list is its steps."""
 
     name = "execution-trace"
