@@ -58,9 +58,6 @@ class ExportReport:
     text: str = ""
 
 
-# ---- out ----
-
-
 def export(store: ExperienceStore, format: str, output: str | Path | None) -> ExportReport:
     """See `ExperienceMemory.export`."""
     writers = {"json": _as_json, "ufo": view_text}
@@ -89,9 +86,6 @@ def _as_json(store: ExperienceStore) -> str:
 
 def _full(experience: Experience) -> dict[str, Any]:
     return experience.model_dump(mode="json", exclude_defaults=True) | {"trust": experience.trust.value}
-
-
-# ---- in ----
 
 
 def import_entries(
@@ -201,9 +195,6 @@ def _read_lesson(entry: Mapping[str, Any], restore: bool) -> Lesson:
 def _content(experience: Experience) -> dict[str, Any]:
     """What makes two records of one id the same: everything but the time and what becomes of a record in a store."""
     return redact_record(experience).model_dump(mode="json", exclude=_NOT_CONTENT)
-
-
-# ---- other stores ----
 
 
 def _stored_in(folder: Path) -> list[Any]:

@@ -45,9 +45,6 @@ def quoted(location: str) -> str:
     return location if _UNQUOTED.fullmatch(location) else f'"{location}{end}"'
 
 
-# ---- reading ----
-
-
 def open_regular(path: Path, limit: int, *, follow: bool = True) -> BinaryIO:
     """Open a regular file of at most `limit` bytes for reading; with `follow` False no link stands in its place.
 
@@ -106,9 +103,6 @@ def stamp_of(path: str | Path) -> str:
 
 def _reason(error: OSError) -> str:
     return "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror or error}"
-
-
-# ---- writing ----
 
 
 @contextmanager

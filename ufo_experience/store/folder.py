@@ -93,8 +93,6 @@ class FolderStore(ExperienceStore):
             with self._writing():
                 pass  # at its end the view follows
 
-    # ---- reading ----
-
     def events(self, id: str | None = None) -> Iterator[Event]:
         for _, found in self._watch.events_in(self._watch.event_lines()):
             if isinstance(found, Event) and id in (None, found.id):
@@ -129,8 +127,6 @@ class FolderStore(ExperienceStore):
         if now:
             self._watch.read(path)  # which says what is wrong with it
         raise NotFoundError(f"no experience {id!r}", file=self.location)
-
-    # ---- writing ----
 
     def _add_group(self, group: Sequence[Experience]) -> set[str]:
         encoded = [(one, encode(one)) for one in group]

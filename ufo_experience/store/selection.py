@@ -221,9 +221,6 @@ def _at_risk(one: Experience, risk: bool | str) -> bool:
     return bool(found) is risk if isinstance(risk, bool) else risk in found
 
 
-# ---- what there is ----
-
-
 @dataclass(frozen=True)
 class SourceInfo:
     """Records of one source (a log file or an import): how many, of which format, when the newest was made."""
