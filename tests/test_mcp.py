@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -198,9 +199,29 @@ def test_approval_shows_task_steps_and_hash_and_takes_the_persons_word(memory):
     async def say(client: Client) -> Any:
         return await client.call_tool("approve_experience", {"id": waiting})
 
-    assert waiting in talk(memory, say, answer=yes, allow_approve=True).content[0].text
+    told = talk(memory, say, answer=yes, allow_approve=True).content[0].text
+    assert waiting in told
+    for text in (told, asked[0]):  # nobody judged it: what agents will read, and who can say more
+        assert "Nobody has judged this run: agents are shown it as tried, outcome unknown" in text
+        assert f"ufo-experience judge {waiting[:8]} --success --db " in text
     assert memory.get(waiting).trust.value == "approved"
-    assert all(part in asked[0] for part in ("otate the photo", "click Rotate", "SHA-256"))
+    assert all(part in asked[0] for part in ("otate the photo", 'click "Rotate"', "SHA-256"))
+
+
+@pytest.mark.parametrize(("success", "said"), [(True, ""), (False, "agents are shown it as tried and failed")])
+def test_approval_of_a_judged_run_says_no_more_than_has_to_be_said(memory, success, said):
+    judged = memory.remember("Rotate the photo", STEPS[:1], success=success, judge="user").id
+    asked = []
+
+    async def yes(context: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={"approve": True})
+
+    async def say(client: Client) -> Any:
+        return json.loads((await client.call_tool("approve_experience", {"id": judged})).content[0].text)
+
+    note = talk(memory, say, answer=yes, allow_approve=True)["note"]
+    assert (said in note, said in asked[0], bool(note)) == (True, True, bool(said))
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel", "accept"])
@@ -304,6 +325,16 @@ def test_records_can_be_read_as_resources_and_the_task_as_a_prompt(memory):
         ),
         ("record_run", {"task": TASK, "steps": STEPS, "success": "yes"}, "success must be true or false, not 'yes'"),
         ("report_outcome", {"ids": ["feedfeed"], "success": 1}, "success must be true or false, not 1"),
+        (
+            "record_run",
+            {"task": TASK, "steps": "click Save"},
+            'steps must be a list, not \'click Save\'; The actions, in order: [{"action": "click"',
+        ),
+        (
+            "record_run",
+            {"task": TASK, "steps": ["click Save"]},
+            "steps.0 must be a valid dictionary, not 'click Save'; The",
+        ),
     ],
 )
 def test_an_argument_that_makes_no_sense_is_an_error(memory, tool, given, said):
@@ -328,6 +359,11 @@ def test_an_argument_that_makes_no_sense_is_an_error(memory, tool, given, said):
         (lambda client: client.get_prompt("with_experience", {"task": ""}), "task must have at least 1 character"),
         (lambda client: client.get_prompt("experience", {}), "there is no prompt experience; there are"),
         (lambda client: client.read_resource("experience://list?trust=good"), "trust is one of quarantined"),
+        (
+            lambda client: client.read_resource("experience://records"),
+            "there are experience://record/{id}, experience:",
+        ),
+        (lambda client: client.read_resource("https://example.org"), "experience://list"),
     ],
 )
 def test_a_prompt_or_a_resource_that_makes_no_sense_is_answered_in_our_words(memory, ask, said):
@@ -442,6 +478,20 @@ def test_a_server_that_may_write_makes_the_store_its_client_fills(tmp_path):
             return (await client.call_tool("find_experience", {"task": TASK})).structured_content
 
     assert asyncio.run(run())["reason"] == "the store holds no experience yet"
+
+
+def test_another_path_of_the_http_server_names_its_own(memory, monkeypatch):
+    """Whoever opens the address in a browser, or leaves the path out."""
+    from starlette.testclient import TestClient
+
+    from ufo_experience.integrations import mcp_server
+
+    apps: list[Any] = []
+    monkeypatch.setattr("uvicorn.Config", lambda app, **_: apps.append(app))
+    monkeypatch.setattr("uvicorn.Server", lambda _: SimpleNamespace(run=lambda **_: None))
+    mcp_server.serve_http(build_server(memory), None, "127.0.0.1")
+    answer = TestClient(apps[0]).get("/")
+    assert (answer.status_code, "/mcp" in answer.text) == (404, True)
 
 
 def test_another_address_is_refused(memory, capsys):

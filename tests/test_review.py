@@ -20,6 +20,7 @@ from ufo_experience.cli import app as command
 from ufo_experience.errors import UsageError
 from ufo_experience.review.app import build_app, environment
 from ufo_experience.review.guard import COOKIE, FORM, MAX_BODY
+from ufo_experience.settings import Settings
 from ufo_experience.store.files import quoted
 from ufo_experience.store.lessons import Lesson
 
@@ -439,6 +440,37 @@ def test_what_could_not_be_answered_is_what_to_teach_next(memory):
     assert "holiday" not in text
 
 
+def test_what_the_page_asks_is_no_question_of_an_agent(memory, monkeypatch):
+    """Neither a task that is tried nor the block of a record; and the command leaves the log as the setting says."""
+    said: list[str] = []
+
+    def look(opened: ExperienceMemory, *_: Any, **__: Any) -> None:
+        client = client_of(opened)
+        known = next(one for one in opened.list() if one.outcome.success)
+        for path in ("/try?task=Rotate+it", "/try?task=Turn+on+the+night+light", f"/experience/{known.id}"):
+            assert client.get(path).status_code == 200
+        said.append(client.get("/").text)
+
+    monkeypatch.setenv("UFO_EXPERIENCE_EMBEDDER", "hashing")
+    monkeypatch.setattr("ufo_experience.review.app.serve", look)
+    with pytest.raises(SystemExit) as left:
+        command(["review", "--no-open", "--db", memory.store.location])
+    assert not left.value.code
+    assert "The audit log holds no question of an agent yet." in said[0]
+    look(ExperienceMemory.open(settings=Settings(db=memory.store.location, embedder="hashing", audit=False)))
+    assert "The audit log is off (setting audit)." in said[1]
+    memory.build_prompt("Rotate it")
+    look(memory)
+    assert "at most 1 a day" in said[2]
+
+
+def test_what_scores_nothing_did_not_come_near(memory):
+    memory.remember("Zip the folder of last year", STEPS[:1], success=True, application="Explorer", judge="user")
+    text = unescape(client_of(memory).get("/try?task=Turn+on+the+lamp").text)
+    assert "Turn on the night light" in text.partition("Came near, and is not shown")[2]
+    assert "Zip the folder" not in text
+
+
 def test_hidden_characters_are_shown_as_escapes(memory):
     """Bidi marks and control characters cannot disguise a record."""
     memory.remember("Save the\u202e file\x1b[31m", STEPS, application="Word")
@@ -473,6 +505,13 @@ def test_a_search_shows_what_holds_the_words_first_and_says_which_is_only_near(m
 def test_a_word_that_no_record_holds_is_answered_with_one_that_is_spelled_like_it(memory):
     page = client_of(memory).get("/experiences?q=documnet").text
     assert 'did you mean <a href="/experiences?q=document">' in page
+
+
+@pytest.mark.parametrize("line", ["table is:failure", "table app:Settings"])
+def test_a_filter_that_leaves_out_what_holds_the_words_is_named(memory, line):
+    """The words are there; and the way to the records that hold them."""
+    page = client_of(memory).get("/experiences", params={"q": line}).text
+    assert 'No record with this word passes the filter; without it: <a href="/experiences?q=table">1 record</a>' in page
 
 
 @pytest.mark.parametrize(
@@ -553,6 +592,31 @@ def test_an_error_is_the_headline_of_its_page(memory):
         assert '<a href="/experiences">To the records</a>' in missing.text
     assert "<h1>No such change: &#39;sing&#39;</h1>" in post(client, "/change", {"do": "sing", "record": "a:b"}).text
     assert "<h1>This change cannot be taken back any more</h1>" in post(client, "/undo", {"change": "x"}).text
+
+
+def test_a_removed_record_is_said_to_be_with_the_command_that_brings_it_back(memory):
+    client, id = client_of(memory), waiting(memory).id
+    memory.remove(id)
+    for path in (f"/experience/{id}", f"/experience/{id[:8]}"):
+        text = unescape(client.get(path).text)
+        assert f"<h1>Record {id[:8]} was removed</h1>" in text
+        assert f"ufo-experience remove {id[:8]} --undo --db {quoted(memory.store.location)}<" in text
+    assert "/procedures" in client.get("/records").text.partition("There are /")[2]
+
+
+def test_a_program_is_told_where_it_changes_a_store(memory):
+    answer = client_of(memory).post("/change", data={"do": "approve"})
+    assert (answer.status_code, "the command ufo-experience" in answer.text) == (403, True)
+
+
+def test_keys_that_are_pressed_are_no_command(memory):
+    """What is typed before them may be one."""
+    for keys in ("{ENTER}", "{TAB}{ENTER}", "rm -rf /{ENTER}"):
+        step = {"action": "keyboard_input", "control": "Search", "control_type": "Edit", "keys": keys}
+        memory.remember(f"Look up {keys!r}"[:7], [step], success=True, judge="user", session=keys)
+    client = client_of(memory)
+    marked = [one for one in memory.list() if ">command</span>" in client.get(f"/experience/{one.id}").text]
+    assert [one.provenance.session for one in marked] == ["rm -rf /{ENTER}"]
 
 
 def test_every_mark_says_what_it_means(memory):
@@ -821,7 +885,14 @@ def test_a_read_only_page_takes_no_change(memory):
     """There is no address to write to, and no button."""
     client, record = client_of(memory, read_only=True), waiting(memory)
     assert "Approve" not in client.get(f"/experience/{record.id}").text
-    assert post(client, "/change", {"do": "approve", "record": f"{record.id}:x"}).status_code in (404, 405)
+    edit = f"/experience/{record.id}/edit"
+    for path in ("/change", "/lesson", "/undo", "/job", edit):
+        answer = post(client, path, {"do": "approve", "record": f"{record.id}:x"})
+        assert (answer.status_code, "<h1>Read only</h1>" in answer.text) == (403, True), path
+    assert "<h1>Read only</h1>" in client.get(edit).text
+    assert "<textarea" not in client.get(edit).text
+    assert "data-id" not in client.get("/queue").text + client.get("/experiences").text
+    assert memory.get(record.id).trust.value == "observed"
 
 
 def test_the_way_back_stays_on_the_page(memory):
@@ -851,6 +922,13 @@ def test_runs_of_one_task_are_one_entry_with_its_runs_and_judges(memory):
     assert "judged by user (3)" in text
     assert text.count("Turn on the lamp") == 1
     assert all(f'href="/experience/{one.id}"' in text for one in memory.list())
+
+
+def test_of_a_run_that_nobody_judged_no_judge_is_named(memory):
+    text = unescape(client_of(memory).get("/procedures").text)
+    waits = text.partition("Insert a table")[2].partition("</details>")[0]
+    assert "nobody knows whether it worked" in waits
+    assert "judged by" not in waits
 
 
 def test_a_removed_run_is_gone_from_its_procedure(memory):

@@ -155,6 +155,26 @@ def test_every_field_of_a_form_is_wide_enough_to_read_at_360_px(browser, served)
         drive("Emulation.clearDeviceMetricsOverride", {})
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("path", ["/queue", "/try?task=Turn+on+the+night+light", "/experiences", "/procedures"])
+def test_tasks_are_wide_enough_to_read_and_the_page_one_is_on_is_in_view(browser, served, path, width):
+    """Buttons stand below or beside them; no task is a column of letters."""
+    drive = browser.driver.execute_cdp_cmd
+    drive(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    )
+    try:
+        go(browser, served, path)
+        here = browser.run("return document.querySelector('[aria-current]').getBoundingClientRect().right")
+        widths = browser.run("return [...document.querySelectorAll('.what')].map(one => one.clientWidth)")
+        lines = browser.run("return [...document.querySelectorAll('a.task')].map(one => one.clientHeight / 24)")
+    finally:
+        drive("Emulation.clearDeviceMetricsOverride", {})
+    assert here <= width
+    assert min(widths) > 200
+    assert max(lines) <= 2
+
+
 def test_a_task_is_tried_and_what_is_held_back_is_released(browser, served):
     """The button beside the reason approves."""
     go(browser, served, "/try?task=Turn+on+the+night+light")

@@ -131,7 +131,8 @@ def plain_words(message: str) -> str:
     said = message.replace("Value error, ", "").replace("Field required", "is missing")
     said = re.sub(r", unable to .*", "", re.sub(r"\b(?:Input|String|List) should", "must", said))
     said = said.replace("a valid boolean", "true or false")
-    return said.replace("valid tuple", "list").replace("valid integer", "whole number")
+    said = re.sub("(?<=dictionary) or instance of .*", "", re.sub("valid (?:list|tuple)", "list", said))
+    return said.replace("valid integer", "whole number")
 
 
 def nearest(name: str, known: Iterable[str], least: float = 0.75, inside: str = "") -> str:

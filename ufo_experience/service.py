@@ -158,9 +158,6 @@ def _place_of(host: str) -> Literal["here", "inside", "outside", "nowhere"]:
     return "here" if address.is_loopback else "inside" if address.is_private else "outside"
 
 
-# ---------------------------------------------------------------- asking
-
-
 class Breaker:
     """Refuses attempts for `REST` seconds after `IN_A_ROW` of them failed in a row; then one may try. Thread-safe."""
 
@@ -413,9 +410,6 @@ def _read_bounded(response: Any) -> None:
     if response.is_success and not data.lstrip().startswith(b"{"):
         kind = response.headers.get("content-type", "no content type")
         raise ServiceError(f"the reply is not a JSON object but {kind}: is the address right?", code="E_NOT_JSON")
-
-
-# ---------------------------------------------------------------- what can go wrong
 
 
 _PASSING = frozenset({"E_CONNECTION", "E_RATE_LIMIT", "E_SERVER"})  # a time-out is not tried again: it was long enough

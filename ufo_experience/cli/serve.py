@@ -47,7 +47,7 @@ def review(
     open_browser: Annotated[bool, Option("--open/--no-open", help="Open the page in the browser.")] = True,
 ) -> None:
     """Open the page of a store. It answers this machine alone, and whoever has the address that is printed."""
-    with open_memory(ctx, audit=False) as (console, memory):
+    with open_memory(ctx) as (console, memory):
         if host not in LOOPBACK and not allow_remote:
             raise RefusedError(f"--host {host}: the page answers this machine only; say --allow-remote if you mean it")
         with needs_extra("web"):

@@ -27,8 +27,6 @@ from ufo_experience.ids import new_id
 from ufo_experience.index.base import Filter, Progress
 from ufo_experience.memory.parts import Parts
 from ufo_experience.memory.upkeep import Closed, Upkeep, id_of
-from ufo_experience.prompt.audit import FILE as AUDIT
-from ufo_experience.prompt.audit import AuditLog
 from ufo_experience.redact import readable, redact_json, redact_text
 from ufo_experience.request import Request
 from ufo_experience.retrieve.answer import Retrieval
@@ -320,10 +318,12 @@ class ExperienceMemory(Upkeep):
         *,
         max_tokens: int | None = None,
         format: Format = "text",
+        audit: bool = True,
     ) -> PromptBlock:
         """The prompt for `task` with `hits` as few-shot examples (retrieved here when not given).
 
-        Failed runs that came with a `Retrieval` are shown as tried and failed. The audit log notes what was shown.
+        Failed runs that came with a `Retrieval` are shown as tried and failed. The audit log notes what was shown,
+        unless no agent asked (`audit=False`).
         """
         from ufo_experience.prompt.builder import build_prompt
 
@@ -341,12 +341,11 @@ class ExperienceMemory(Upkeep):
                 beginning=self._beginning(found),
             )
             told.set(procedures=len(block.ids), tokens=block.tokens)
-        if self.settings.audit:
-            log = AuditLog(self.store.cache_folder / AUDIT)
+        if audit and self.settings.audit:
             if block.ids:
-                log.injection(task, shown, block, found)
+                self.parts.audit.injection(task, shown, block, found)
             elif isinstance(found, Retrieval) and task.strip():
-                log.unanswered(task, found)
+                self.parts.audit.unanswered(task, found)
         return block
 
     def _beginning(self, found: Sequence[Hit]) -> str:

@@ -14,6 +14,7 @@ from ufo_experience.embed.base import Embedder, as_embedder
 from ufo_experience.errors import DataError, ServiceError
 from ufo_experience.index import open_index
 from ufo_experience.index.base import MISMATCH, ExperienceIndex
+from ufo_experience.prompt.audit import FILE, AuditLog
 from ufo_experience.retrieve.retriever import Retriever
 from ufo_experience.schema import Trust
 from ufo_experience.settings import Settings
@@ -35,6 +36,7 @@ class Parts:
         self.store: ExperienceStore = store
         self.settings: Settings = settings
         self.lessons: Lessons = Lessons(store)
+        self.audit: AuditLog = AuditLog(store.cache_folder / FILE)
         self._embedder = None if embedder is None else as_embedder(embedder)
         self._is_checked = False  # that the index was made with this embedder
         self._services: dict[Provider | None, Service] = {}

@@ -13,8 +13,6 @@ from typing import Any
 from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, UsageError, names_arguments
 from ufo_experience.index.base import IndexReport, Progress, row_of
 from ufo_experience.memory.parts import Parts
-from ufo_experience.prompt.audit import FILE as AUDIT
-from ufo_experience.prompt.audit import AuditLog
 from ufo_experience.redact import redact_record, redact_text
 from ufo_experience.request import forget
 from ufo_experience.schema import Experience, Hit, Problem, Trust, expect
@@ -210,7 +208,7 @@ class Upkeep:
     def _forget(self, gone: Sequence[Experience]) -> None:
         """Take what is gone out of everything that was made of it."""
         asked = (text for one in gone for text in (one.state.request, one.state.task))
-        AuditLog(self.store.cache_folder / AUDIT).forget(asked)
+        self.parts.audit.forget(asked)
         self.index_if_possible()
         forget()
 

@@ -39,10 +39,7 @@ class AuditLog:
         self.path = path
 
     def injection(self, task: str, hits: Sequence[Hit], block: PromptBlock, found: Sequence[Hit]) -> None:
-        """Note a prompt: time, hash of the (redacted) query, what was shown and why, hash of the prompt.
-
-        `found` is the answer the hits came from.
-        """
+        """Note a prompt: time, hash of the (redacted) query, what was shown of what was `found` and why, its hash."""
         shown = {hit.id: hit for hit in hits}
         row = {
             "query_sha256": _digest(redact_text(task)),

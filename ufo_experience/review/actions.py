@@ -17,7 +17,6 @@ from ufo_experience.ids import content_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.render import YOURS, marks
-from ufo_experience.prompt.audit import FILE, AuditLog
 from ufo_experience.schema import SUPERSEDES, Experience, Step, Trust, validate
 from ufo_experience.store.base import Said, Status, fingerprint
 from ufo_experience.store.selection import RecordFilter
@@ -70,8 +69,7 @@ class Actions:
         if verb in JUDGED:
             now: Iterable[Experience] = [memory.judge(id, success=JUDGED[verb]) for id in seen]
         else:
-            change = {"approve": memory.approve, "remove": memory.remove, "quarantine": memory.quarantine}[verb]
-            now = change(*seen, where=RecordFilter(expected=seen))
+            now = getattr(memory, verb)(*seen, where=RecordFilter(expected=seen))
         return self._note(DONE[verb], before, said, now)
 
     def edit(self, old: Experience, seen: str, new: Experience) -> Change:
@@ -134,7 +132,7 @@ class Actions:
         return change
 
     def _audit(self, verb: str, records: Sequence[Experience]) -> None:
-        AuditLog(self._memory.store.cache_folder / FILE).change("review", verb, [one.id for one in records])
+        self._memory.parts.audit.change("review", verb, [one.id for one in records])
 
 
 class Jobs:

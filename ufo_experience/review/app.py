@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ufo_experience.errors import ConflictError, DataError, ExperienceError, NotFoundError, UsageError
+from ufo_experience.errors import ConflictError, DataError, ExperienceError, NotFoundError, RefusedError, UsageError
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.cleaning import printable
 from ufo_experience.review.actions import LOST, Actions, Change, Jobs, difference, edited
@@ -31,7 +31,7 @@ from ufo_experience.store.files import quoted
 HERE = Path(__file__).parent
 PARAMETERS = {"experiences.html": "q, page", "procedures.html": "page", "try.html": "task, application"}
 STATUS: dict[Any, int] = {HTTPException: 404, ConflictError: 409, NotFoundError: 404, UsageError: 400}
-STATUS[ExperienceError] = 500
+STATUS |= {RefusedError: 403, ExperienceError: 500}  # the base class last: the first that fits is taken
 
 
 def environment() -> Environment:
@@ -77,11 +77,15 @@ class Review:
             "/job": self._job,
             "/experience/{id}/edit": self._edit,
         }
-        routes: list[Route | Mount] = [Route(path, partial(self._show, *page)) for path, page in reads.items()]
-        if not self.read_only:
-            routes += [Route(path, write, methods=["POST"]) for path, write in writes.items()]
+        routes: list[Route | Mount] = [Route("/experience/{id}/edit", self._refuse)] if self.read_only else []
+        routes += [Route(path, partial(self._show, *page)) for path, page in reads.items()]
+        change = dict.fromkeys(writes, self._refuse) if self.read_only else writes
+        routes += [Route(path, write, methods=["POST"]) for path, write in change.items()]
         routes.append(Route("/review", lambda request: RedirectResponse("/queue")))
         return [*routes, Mount("/static", StaticFiles(directory=HERE / "static"), name="static")]
+
+    def _refuse(self, request: Request) -> Response:
+        raise RefusedError("the page was opened with --read-only: it shows, and takes no change")
 
     def _show(self, name: str, data_of: Callable[[Request], Mapping[str, Any]], request: Request) -> Response:
         return self._page(request, name, data_of(request))
@@ -106,9 +110,11 @@ class Review:
         kind = next(kind for kind in STATUS if isinstance(error, kind))
         back = _local(dict(request.scope["form"]).get("back", "/"))
         told = str(error)
-        if kind is NotFoundError and "id" in request.path_params:
-            told, back = f"no record {request.path_params['id']}: never stored, or removed", "/experiences"
-        data = {"kind": kind.__name__, "error": told, "back": back}
+        id, removed = request.path_params.get("id"), list[str]()
+        if kind is NotFoundError and id:
+            told, back = f"no record {id}: never stored, or removed", "/experiences"
+            removed = [one[:8] for one in self.memory.store.ids(removed=True) if one.startswith(id)]
+        data = {"kind": kind.__name__, "error": told, "back": back, "removed": removed}
         return self._page(request, "problem.html", data, STATUS[kind])
 
     def _change(self, request: Request) -> Response:

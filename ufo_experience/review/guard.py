@@ -75,7 +75,7 @@ class Guard:
         if request.method != "POST":
             return PlainTextResponse("only GET and POST", 405)
         if not _same_origin(request, host):
-            return PlainTextResponse("not sent by this page", 403)
+            return PlainTextResponse("not sent by this page: programs use the command ufo-experience", 403)
         if _only(request, "content-type").partition(";")[0].strip().lower() != FORM:
             return PlainTextResponse("only forms", 415)
         if not (length := _only(request, "content-length") or "0").isdigit():

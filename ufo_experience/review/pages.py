@@ -14,7 +14,6 @@ from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.procedure.render import marks, phrase
 from ufo_experience.procedure.runs import KnownProcedure, join
 from ufo_experience.procedure.steps import ProcedureStep
-from ufo_experience.prompt.audit import FILE, AuditLog
 from ufo_experience.request import application_key
 from ufo_experience.review.actions import Form, difference
 from ufo_experience.review.rows import RISKY, Row, Rows, Search
@@ -39,7 +38,7 @@ class Pages:
 
     def overview(self, request: Request) -> Data:
         """The one thing to do next, counts, use over time, what could not be answered, and how the index is."""
-        rows, log = self.rows.all(), AuditLog(self.memory.store.cache_folder / FILE).rows()
+        rows, log = self.rows.all(), self.memory.parts.audit.rows()
         days, waits = _days(log), Counter(row.waits for row in rows if row.waits)
         return {
             **self.health(request),
@@ -65,13 +64,16 @@ class Pages:
         if search.words and rows:
             rows, near = self._search(rows, search.words)
         shown, page = _page_of(rows + near, request)
+        asked = search.words if not rows else ""
+        others = sum(holds_words(row.text, asked) for row in self.rows.all()) if asked else 0
         return {
             "rows": shown,
             "total": len(rows),
             "near_from": len(rows) - (page["page"] - 1) * PAGE,
             "q": line,
             "searched": search.words,
-            "meant": self._spelled(search.words) if not rows else "",
+            "others": others,
+            "meant": self._spelled(asked) if not others else "",
             "strange": search.strange if not rows else "",
             "wrong": search.wrong or (why_none(self.memory.store, search.where) if not rows else ""),
             "empty_store": not self.rows.all(),
@@ -107,7 +109,7 @@ class Pages:
         row = self._row(request)
         one = row.one
         waits = one.trust.rank < self.memory.parts.policy.least(one).rank
-        told = _approved(one) if waits else one
+        shown = Hit(experience=_approved(one) if waits else one, score=1.0, ranked_by="structured")
         old = one.provenance.supersedes
         return {
             "row": row,
@@ -117,7 +119,7 @@ class Pages:
             "waits": waits,
             "change": difference(self.memory.get(old), one) if old and old in self.memory.store else [],
             "raw": one.model_dump_json(indent=2),
-            "block": self.memory.build_prompt(row.task, [Hit(experience=told, score=1.0, ranked_by="structured")]),
+            "block": self.memory.build_prompt(row.task, [shown], audit=False),
         }
 
     def attempt(self, request: Request) -> Data:
@@ -130,9 +132,10 @@ class Pages:
         return {
             **asked,
             "found": found,
+            "near": [hit for hit in found.near if round(hit.score, 2)],  # what scores nothing did not come near
             "withheld": [(one, self.rows.get(one.id)) for one in found.withheld],
             "wrong": "" if found else why_none(self.memory.store, RecordFilter(application=application or None)),
-            "block": self.memory.build_prompt(task, found),
+            "block": self.memory.build_prompt(task, found, audit=False),
         }
 
     def edit(self, request: Request, form: Form = (), **more: Any) -> Data:

@@ -48,7 +48,7 @@ const actions = {
   q: () => change("quarantine"),
   w: () => change("worked"),
   f: () => change("failed"),
-  e: () => { const row = current(); if (row) location.href = `/experience/${row.dataset.id}/edit`; },
+  e: () => { const row = current(); if (row && row.dataset.id) location.href = `/experience/${row.dataset.id}/edit`; },
   x: () => {
     const box = current() && current().querySelector("input[type=checkbox]");
     if (box) { box.checked = !box.checked; count(); }
