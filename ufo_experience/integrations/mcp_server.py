@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from socket import socket
 from typing import Annotated, Any, ClassVar
