@@ -198,7 +198,7 @@ def test_a_command_in_a_message_of_python_names_the_store(tmp_path, caplog):
     [
         (lambda memory: memory.build_prompt(memory.retrieve(TASK)), "build_prompt takes task, hits"),
         (lambda memory: memory.build_prompt(TASK, ["8d3201e7"]), "each of hits, what retrieve gave"),
-        (lambda memory: memory.recommend(TASK), 'as {"task": "…"}'),
+        (lambda memory: memory.recommend(TASK), '{"task": \'Turn on Bluetooth'),
         (lambda memory: memory.purge("kitchen"), "where={'search': 'kitchen'}"),
         (lambda memory: memory.get("623140fb"), "the code of a past-experience block is no id"),
         (

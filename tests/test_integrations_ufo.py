@@ -477,8 +477,8 @@ def test_before_migration_the_retriever_says_what_to_do(old_folder, tmp_path, ca
 
 @pytest.mark.parametrize("name", [".", "experience.yaml", "experience_db"])
 def test_the_command_imports_the_folder_the_file_or_the_index_folder(old_folder, tmp_path, name):
-    """`import` takes whichever a user names, and `--approve` is the owner's word."""
-    answer = Cli(tmp_path).json("import", old_folder / name, "--approve", "--db", "db")
+    """`import` takes whichever a user names, and `--approve` is the owner's word. An entry that is left out: 65."""
+    answer = Cli(tmp_path).json("import", old_folder / name, "--approve", "--db", "db", code=65)
     assert len(answer["added"]) == len(answer["failed"]) == 1
     (stored,) = ExperienceMemory.open(tmp_path / "db").store.scan()
     assert stored.trust is Trust.APPROVED

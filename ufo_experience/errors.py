@@ -7,7 +7,9 @@ Errors of other libraries are chained (`raise … from error`).
 """
 
 import inspect
+import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -20,6 +22,8 @@ C = TypeVar("C", bound=type)
 _PACKAGE = __name__.partition(".")[0]
 _NAMES = Path(__file__).with_name("elsewhere.txt").read_text("utf-8")
 _ELSEWHERE = dict(re.findall(r"^([^#:]+): (.+)$", _NAMES, re.MULTILINE))  # our name of a thing → its names elsewhere
+_UNQUOTED = re.compile(r"[\w:/\\.~+-]+")  # needs no quotes in a shell of Windows
+_COMMAND = re.compile(r"ufo-experience [^;,()\n]*[^;,()\s]")  # to copy, as our texts name it
 FIELDS_OF: dict[str, Collection[str]] = {"settings": (), "where": ()}  # told where these are defined
 _GIVEN_IN = {
     "settings": "a setting is given so: settings=Settings",
@@ -126,6 +130,19 @@ def needs_extra(extra: str) -> Iterator[None]:
         raise missing_extra(error.name or extra, extra) from error
 
 
+def with_store(text: str, store: str) -> str:
+    """Our own words, each command in them with this store: it can be copied."""
+    return _COMMAND.sub(lambda found: found[0] if "--db" in found[0] else f"{found[0]} --db {quoted(store)}", text)
+
+
+def quoted(location: str) -> str:
+    """A location as a shell of this system takes it, in a command to copy."""
+    if os.name != "nt":
+        return shlex.quote(location)
+    end = "\\" * (len(location) - len(location.rstrip("\\")))  # else the last one would belong to the quote
+    return location if _UNQUOTED.fullmatch(location) else f'"{location}{end}"'
+
+
 def plain_words(message: str) -> str:
     """What pydantic says of a value, as we say it."""
     said = message.replace("Value error, ", "").replace("Field required", "is missing")
@@ -206,8 +223,6 @@ def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return method(*args, **given)
         except ExperienceError as error:
-            from ufo_experience.store.files import with_store
-
             said, wrong = str(error), str(error).partition(" is ")[0]
             if len(by_place) > 1 and wrong in by_place[: len(args) - 1]:
                 said = re.sub(r"; \w+ takes .*|$", f"; {own} takes {takes}", said, count=1)

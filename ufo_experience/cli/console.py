@@ -19,9 +19,8 @@ from typing import Any, NamedTuple, NoReturn
 import typer
 from pydantic_core import to_jsonable_python
 
-from ufo_experience.errors import ExperienceError, RefusedError, StorageError
+from ufo_experience.errors import ExperienceError, RefusedError, StorageError, with_store
 from ufo_experience.procedure.cleaning import printable
-from ufo_experience.store.files import with_store
 
 _COLOURS = {
     **dict.fromkeys(("success", "verified", "approved"), "green"),

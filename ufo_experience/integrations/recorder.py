@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, UsageError, names_arguments, names_methods
+from ufo_experience.errors import DataError, UsageError, names_arguments, names_methods, with_store
 from ufo_experience.ids import new_id
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.memory.aio import AsyncExperienceMemory
@@ -29,7 +29,7 @@ from ufo_experience.redact import redact
 from ufo_experience.schema import UNKNOWN_FIELD, Experience, expect, expect_if_given
 from ufo_experience.session.files import append_line
 from ufo_experience.session.parts import SavePolicy
-from ufo_experience.store.files import storage_errors, with_store
+from ufo_experience.store.files import storage_errors
 from ufo_experience.traces.calls import arguments_of, take_target
 from ufo_experience.traces.plain import JudgedBy, expect_ending, run_of
 

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from ufo_experience.embed import expect_known
 from ufo_experience.embed.base import Embedder
-from ufo_experience.errors import UsageError, names_arguments
+from ufo_experience.errors import UsageError, names_arguments, with_store
 from ufo_experience.ids import new_id
 from ufo_experience.index.base import Filter, Progress
 from ufo_experience.memory.parts import Parts
@@ -36,7 +36,6 @@ from ufo_experience.schema import Experience, Hit, Judge, Problem, State, Trust,
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store import open_store
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.files import with_store
 from ufo_experience.store.lessons import is_lesson
 from ufo_experience.store.selection import resolve, trust_level
 from ufo_experience.telemetry import span
@@ -528,7 +527,9 @@ class ExperienceMemory(Upkeep):
         filters: Mapping[str, Any] | None = None,
     ) -> Hits:
         """Past records of the same task, ranked by weighted overlap, outcome and recency; see `structured.rank`."""
-        expect(Mapping, state, 'state, as {"task": "…"},')
+        if isinstance(state, str):
+            raise UsageError(f'state is a dict of its fields, {{"task": {state!r:.60}}}')
+        expect(Mapping, state, "state")
         expect(Mapping, {} if filters is None else filters, "filters")
         asked = validate(State, dict(state))
         near = self.parts.index.candidates(Request.parse(asked.task, asked.application), limit=QUERIED)

@@ -10,7 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.errors import DataError, LockedError, NotFoundError, ServiceError, UsageError, names_arguments
+from ufo_experience.errors import (
+    DataError,
+    LockedError,
+    NotFoundError,
+    ServiceError,
+    UsageError,
+    names_arguments,
+    with_store,
+)
 from ufo_experience.index.base import IndexReport, Progress, row_of
 from ufo_experience.memory.parts import Parts
 from ufo_experience.redact import redact_record, redact_text
@@ -20,7 +28,6 @@ from ufo_experience.settings import Settings
 from ufo_experience.store import exchange, selection
 from ufo_experience.store.base import Added, ExperienceStore, StoreReport
 from ufo_experience.store.exchange import ExportReport, ImportReport
-from ufo_experience.store.files import with_store
 from ufo_experience.store.lessons import Lesson, is_lesson
 from ufo_experience.store.selection import ChangeReport, RecordFilter, SourceInfo, StoreStats, resolve
 from ufo_experience.trust.risk import risks

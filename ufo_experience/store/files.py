@@ -7,7 +7,6 @@ fsync, rename, fsync of the folder: after a crash there is the old file or the n
 import os
 import re
 import secrets
-import shlex
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ufo_experience.errors import DataError, LockedError, StorageError
+from ufo_experience.errors import quoted as quoted
 
 LOCK = ".lock"
 TEMP = ".tmp"  # ends the name of a file that is not finished; what is left of a dead writer is swept
@@ -26,29 +26,12 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _BINARY
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _BINARY
 _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | _NO_LINK | _BINARY
 _TRIES, _PAUSE_S = 10, 0.1  # on Windows, where a reader or a scanner holds a file for a moment
-
-
-_UNQUOTED = re.compile(r"[\w:/\\.~+-]+")  # needs no quotes in a shell of Windows
-_COMMAND = re.compile(r"ufo-experience [^;,()\n]*[^;,()\s]")  # to copy, as our texts name it
 _DEVICE = re.compile(r"(?i)(?:con|prn|aux|nul|(?:com|lpt)[0-9¹²³]) *(?:\..*)?")
 
 
 def is_device(name: str) -> bool:
     """True for a name that Windows keeps for itself, whatever its ending: `CON`, `nul.txt`, `Aux .log`, `COM¹`."""
     return _DEVICE.fullmatch(name) is not None
-
-
-def with_store(text: str, store: str) -> str:
-    """Our own words, each command in them with this store: it can be copied."""
-    return _COMMAND.sub(lambda found: found[0] if "--db" in found[0] else f"{found[0]} --db {quoted(store)}", text)
-
-
-def quoted(location: str) -> str:
-    """A location as a shell of this system takes it, in a command to copy."""
-    if os.name != "nt":
-        return shlex.quote(location)
-    end = "\\" * (len(location) - len(location.rstrip("\\")))  # else the last one would belong to the quote
-    return location if _UNQUOTED.fullmatch(location) else f'"{location}{end}"'
 
 
 def open_regular(path: Path, limit: int, *, follow: bool = True) -> BinaryIO:
