@@ -34,7 +34,7 @@ CARRIES_OUT = re.compile(  # what the dialog around it asks, or what was chosen 
     r"(?i)yes|ok|okay|save(?: changes)?|apply|done|ja|continue|proceed|weiter|speichern|übernehmen|fertig"
     r"|是|确定|保存|应用"
 )
-_DELETES = re.compile(r"(?i)\W*(?:shift\W+)?del(?:ete)?\W*")  # a key, pressed where something is selected
+_DELETES = re.compile(r"(?i)\W{0,3}(?:shift\W{1,3})?del(?:ete)?\W{0,3}")  # a key, pressed where something is selected
 _TERMINAL = re.compile(r"(?i)terminal|console|shell|command ?(?:line|prompt)|powershell|\bbash\b|\bcmd\b")
 _SHELL = frozenset(
     "shell bash powershell pwsh cmd terminal subprocess runcommand executecommand execcommand runscript executescript "
