@@ -21,11 +21,10 @@ from ufo_experience import ExperienceMemory
 from ufo_experience.cli.console import Console, Table
 from ufo_experience.cli.learn import learning
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.errors import RefusedError
+from ufo_experience.errors import RefusedError, quoted
 from ufo_experience.procedure.cleaning import printable
 from ufo_experience.retrieve.answer import SIGNALS
 from ufo_experience.schema import Trust
-from ufo_experience.store.files import quoted
 
 
 @pytest.fixture(scope="module")

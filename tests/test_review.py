@@ -17,11 +17,10 @@ from starlette.testclient import TestClient
 
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli import app as command
-from ufo_experience.errors import UsageError
+from ufo_experience.errors import UsageError, quoted
 from ufo_experience.review.app import build_app, environment
 from ufo_experience.review.guard import COOKIE, FORM, MAX_BODY
 from ufo_experience.settings import Settings
-from ufo_experience.store.files import quoted
 from ufo_experience.store.lessons import Lesson
 
 pytestmark = pytest.mark.server

@@ -27,18 +27,7 @@ from ufo_experience.procedure.procedure import Procedure
 from ufo_experience.prompt.builder import PromptBlock, build_prompt, inject, strip_block
 from ufo_experience.redact import redact, redact_text
 from ufo_experience.retrieve.answer import Retrieval
-from ufo_experience.schema import (
-    Action,
-    Control,
-    Experience,
-    Hit,
-    Outcome,
-    Problem,
-    State,
-    Step,
-    Trajectory,
-    Trust,
-)
+from ufo_experience.schema import Action, Control, Experience, Hit, Outcome, Problem, State, Step, Trajectory, Trust
 from ufo_experience.settings import Settings, load_settings
 from ufo_experience.store.base import ExperienceStore
 from ufo_experience.store.selection import RecordFilter

@@ -1,26 +1,17 @@
 """What models cost, and a cap of one run in US dollars."""
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ufo_experience.errors import BudgetError
 
-PRICES: Mapping[str, tuple[float, float]] = {  # US dollars per million tokens in and out, as of 2026-11-05
-    "text-embedding-3-small": (0.02, 0.0),
-    "text-embedding-3-large": (0.13, 0.0),
-    "text-embedding-ada-002": (0.10, 0.0),
-    "gpt-4o": (2.50, 10.00),
-    "gpt-4o-mini": (0.15, 0.60),
-    "gpt-4.1": (2.00, 8.00),
-    "gpt-4.1-mini": (0.40, 1.60),
-    "gpt-4.1-nano": (0.10, 0.40),
-    "gpt-5": (1.25, 10.00),
-    "gpt-5-mini": (0.25, 2.00),
-    "gpt-5-nano": (0.05, 0.40),
-}
+# US dollars per million tokens in and out, as of 2026-11-05
+PRICES: Mapping[str, tuple[float, float]] = json.loads(Path(__file__).with_name("prices.json").read_text("ascii"))
 
 
 @dataclass

@@ -104,13 +104,8 @@ _USE_EMBEDDER = (  # records that were learned with another one are listed for t
     "INSERT INTO ufo_experience.vector (id, embedder, digest) SELECT id, %(embedder)s, digest FROM ufo_experience.row"
     " ON CONFLICT DO NOTHING",
 )
-_CONDITIONS = {
-    "application": "application = %(application)s",
-    "env": "env = %(env)s",
-    "session": "session <> %(session)s",
-    "only": "id = ANY(%(only)s)",
-    "task_key": "task_key = %(task_key)s",
-}
+_CONDITIONS = {name: f"{name} = %({name})s" for name in ("application", "env", "task_key")}
+_CONDITIONS |= {"session": "session <> %(session)s", "only": "id = ANY(%(only)s)"}
 
 
 @dataclass(frozen=True)

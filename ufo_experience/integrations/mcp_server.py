@@ -15,12 +15,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ufo_experience import __version__
-from ufo_experience.errors import ExperienceError, UsageError, nearest, needs_extra, plain_words
+from ufo_experience.errors import ExperienceError, UsageError, nearest, needs_extra, plain_words, quoted
 from ufo_experience.ids import content_hash
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.runs import join
 from ufo_experience.schema import Experience
-from ufo_experience.store.files import quoted
 from ufo_experience.store.lessons import is_lesson
 from ufo_experience.store.selection import RecordFilter
 

@@ -13,16 +13,7 @@ from functools import lru_cache
 from ufo_experience.controls import LABEL, is_fixed, is_part_of_page, role_of
 from ufo_experience.ids import content_id
 from ufo_experience.redact.typed import SLOT_TYPE, words_between
-from ufo_experience.request import (
-    UNSPACED,
-    Request,
-    Value,
-    application_key,
-    find_whole,
-    holds,
-    on_forgetting,
-    stem,
-)
+from ufo_experience.request import UNSPACED, Request, Value, application_key, find_whole, holds, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
 from ufo_experience.schema import Experience, Step

@@ -19,14 +19,21 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ufo_experience.errors import ConflictError, DataError, ExperienceError, NotFoundError, RefusedError, UsageError
+from ufo_experience.errors import (
+    ConflictError,
+    DataError,
+    ExperienceError,
+    NotFoundError,
+    RefusedError,
+    UsageError,
+    quoted,
+)
 from ufo_experience.memory import ExperienceMemory
 from ufo_experience.procedure.cleaning import printable
 from ufo_experience.review.actions import LOST, Actions, Change, Jobs, difference, edited
 from ufo_experience.review.guard import Guard
 from ufo_experience.review.pages import Pages
 from ufo_experience.review.rows import plain_name
-from ufo_experience.store.files import quoted
 
 HERE = Path(__file__).parent
 PARAMETERS = {"experiences.html": "q, page", "procedures.html": "page", "try.html": "task, application"}

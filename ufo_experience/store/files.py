@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ufo_experience.errors import DataError, LockedError, StorageError
-from ufo_experience.errors import quoted as quoted
 
 LOCK = ".lock"
 TEMP = ".tmp"  # ends the name of a file that is not finished; what is left of a dead writer is swept

@@ -21,14 +21,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ufo_experience.errors import DataError, NotFoundError, RefusedError, StorageError
+from ufo_experience.errors import DataError, NotFoundError, RefusedError, StorageError, quoted
 from ufo_experience.ids import is_id
 from ufo_experience.schema import Experience, Usage
 from ufo_experience.store import files
 from ufo_experience.store.base import Changing, Event, ExperienceStore, Recorded, Row, StoreReport, event
 from ufo_experience.store.catalog import FOLDER as INDEX
 from ufo_experience.store.catalog import Catalog, Rows
-from ufo_experience.store.files import quoted
 from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import View
