@@ -8,7 +8,6 @@ that was typed though nobody asked for it (`with_seen`): a person's number, the 
 import re
 import unicodedata
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -143,14 +142,13 @@ def around(view: Sequence[ListedControl], label: str, name: str) -> tuple[str, A
     at = view.index(own)
     role, said = role_of(own.kind), bare(name)
     equals = [one for one in view if bare(one.name) == said and role_of(one.kind) == role]
-    known = any(one.dialog is not None for one in view)
     prints = fingerprints((one.name, role_of(one.kind)) for one in view)
     return own.within or "", Around(
         before="".join([print for print in prints[:at] if print][-NEAR:]),
         after="".join([print for print in prints[at + 1 :] if print][:NEAR]),
         place=equals.index(own) + 1,
         equals=len(equals),
-        dialog=(own.dialog or False) if known else None,
+        dialog=(own.dialog or False) if any(one.dialog is not None for one in view) else None,
         checked=own.checked,
     )
 
@@ -187,23 +185,24 @@ def _screens(steps: Sequence[Step], screens: Screens) -> dict[str, Any]:
     showing: dict[int, tuple[int, ...]] = {}
     opening: list[int] = []
     tells = any(one.value for listed in screens for one in listed)  # what is in the fields; the others are empty
-    shown = [
-        (step.step_number, listed, Counter(map(_place, listed))) for step, listed in zip(steps, screens, strict=False)
-    ]
-    for step, (number, listed, _) in zip(steps, shown, strict=False):
+    shown = [(step.step_number, listed) for step, listed in zip(steps, screens, strict=False)]
+    for step, (number, listed) in zip(steps, shown, strict=False):
         if any(role_of(one.kind) == "text" for one in listed):  # else it may not tell what changed
             state = tuple((_place(one), one.checked, one.selected, one.value) for one in listed)
             page[number] = numbers.setdefault(tuple(map(_place, listed)), len(numbers))
             screen[number] = numbers.setdefault(state, len(numbers))
-        own = [one for one in listed if _is_own(one, step)]
+        name = step.target_control.name[:NAME_LENGTH]
+        namesakes = [(at, one) for at, on in shown for one in on if one.name == name]
+        own = [one for at, one in namesakes if at == number and _is_own(one, step)]
         if len(own) == 1:
-            standing[number] = tuple(at for at, _, places in shown if places[_place(own[0])] == 1)
+            there = [at for at, one in namesakes if _is_there(one, own[0])]
+            standing[number] = tuple(at for at in there if there.count(at) == 1)
             opening += [number] if own[0].expanded is not None else []
             if tells:
                 held[number] = own[0].value or ""
         clicks, said = does(step.action_type, "click"), leaf[1].strip() if (leaf := typed_leaf(step)) else ""
         if clicks or (tells and (is_typing(step.action_type) or does(step.action_type, "select"))):
-            own_at = ((at, one) for at, on, _ in shown for one in on if _is_own(one, step))
+            own_at = ((at, one) for at, one in namesakes if _is_own(one, step))
             told = (at for at, one in own_at if (one.selected or one.checked if clicks else (one.value or "") == said))
             showing[number] = tuple(told)
     alike: dict[str, Any] = {"page_before": page, "screen_before": screen, "opening": tuple(opening)}
@@ -212,6 +211,13 @@ def _screens(steps: Sequence[Step], screens: Screens) -> dict[str, Any]:
 
 def _place(one: ListedControl) -> tuple[str, str, str]:
     return one.name, one.kind, one.within or ""
+
+
+def _is_there(one: ListedControl, own: ListedControl) -> bool:
+    """True for a namesake in the same place; a row that the name begins may tell more on another page."""
+    place, within = own.within or "", one.within or ""
+    in_row = place.startswith(own.name) and within.startswith(f"{place} ")
+    return one.kind == own.kind and (within == place or in_row)
 
 
 def _is_own(one: ListedControl, step: Step) -> bool:
@@ -262,16 +268,15 @@ def _looked_up(step: Step, request: str) -> str:
     """What a step types, "" where the request names it."""
     leaf = typed_leaf(step) if is_typing(step.action_type) else None
     text = leaf[1].strip() if leaf is not None else ""
-    named = find_whole(text.casefold(), request.casefold()) >= 0
-    return "" if len(text) < _SHORTEST or named else text
+    return "" if len(text) < _SHORTEST or find_whole(text.casefold(), request.casefold()) >= 0 else text
 
 
 def _seen(at: int, text: str, steps: Sequence[Step], views: Sequence[VisibleControls], request: str) -> Seen | None:
     """Where a text stood last before it was typed: in what shows it, and is no control of the application's own."""
     shown = {
-        place: holding
-        for place in range(at + 1)
-        if (holding := sorted(one for one in views[place] if _shows(text, *one)))
+        place: sorted(holding)
+        for place, view in enumerate(views[: at + 1])
+        if (holding := [one for one in view if not is_fixed(role_of(one[1])) and find_whole(text, one[0]) >= 0])
     }
     if not shown:
         return None
@@ -284,10 +289,6 @@ def _seen(at: int, text: str, steps: Sequence[Step], views: Sequence[VisibleCont
         return Seen(after=after, type=whole, whole=True)
     beside = next((found for name, kind in shown[last] for found in _beside(text, name, kind, request)), None)
     return beside.model_copy(update={"after": after}) if beside else Seen(after=after, type=shown[last][0][1])
-
-
-def _shows(text: str, name: str, kind: str) -> bool:
-    return not is_fixed(role_of(kind)) and find_whole(text, name) >= 0
 
 
 def _beside(text: str, name: str, kind: str, request: str) -> Iterator[Seen]:

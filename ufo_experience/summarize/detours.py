@@ -59,7 +59,8 @@ class _Act:
         self.sets = (self.types or self.chooses) and bool(self.name)  # the text or the option of a named control
         self.keys = [] if self.sets else _keys_in(self.said)
         self.searches = bool(_NAMES["searching"] & set(words(self.name)))
-        self.opens = self.name.endswith(("…", "...")) or number in told.opening  # three dots say so
+        # Three dots say so, and a heading is clicked for what stands under it.
+        self.opens = self.name.endswith(("…", "...")) or number in told.opening or self.kind == "header"
         self.clears = self.keys[:2] == ["ctrl", "a"] or self.keys in (["del"], ["delete"], ["back"], ["backspace"])
         self.moves = does(self.verb, "press") and len(self.keys) == 1 and self.keys[0] in _NAMES["moving_keys"]
         self.undoes = self.keys[:2] == ["ctrl", "z"] or self.is_button("undoing")
@@ -93,9 +94,8 @@ def tried_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
     """What was really tried, failed or not: the way a failed run went. The same failure in a row is kept once."""
     kept: list[Step] = []
     for step in steps:
-        again = (
-            kept and step.error is not None and kept[-1].error == step.error and _Act(kept[-1]).deed == _Act(step).deed
-        )
+        same = kept and kept[-1].error == step.error and _Act(kept[-1]).deed == _Act(step).deed
+        again = same and step.error is not None
         if has_effect(step) and not is_skipped(step) and not again:
             kept.append(step)
     return tuple(kept)
@@ -152,11 +152,10 @@ class _Way:
             self._undoes, *leaves, self._sets_again, self._chooses_another, self._comes_round, self._was_in_view,
             self._stood_there, self._sends_again,
         ]  # fmt: skip
+        before = list(self.kept)
         if self._changes_nothing(act, after):
             self._drop([], NOTHING, act)
-            return
-        before = list(self.kept)
-        if not any(rule(act) for rule in rules if self.kept):  # a rule may have dropped the last one
+        elif not any(rule(act) for rule in rules if self.kept):  # a rule may have dropped the last one
             gone = before[len(self.kept) :] if before[: len(self.kept)] == self.kept else []
             if gone:  # without them it is done from where they began
                 act.screen, act.at = gone[0].screen, gone[0].at
@@ -176,7 +175,8 @@ class _Way:
         What a click opens may come late, and a button may do what is not shown: only a link or a text that another link
         follows, and keys that move about, are told by the screen. A value that the task names is part of its way.
         """
-        if act.sets and act.said and act.held == act.said:
+        other = any(one.sets and _is_field(one, act) and one.said != act.said for one in self.kept)  # made this of it
+        if act.sets and act.said and act.held == act.said and not other:
             return act.said.casefold() not in self._task
         same = after is not None and act.screen is not None and act.screen == after.screen and act.deed != after.deed
         if not same or after is None or self._is_named(act):
@@ -282,7 +282,8 @@ class _Way:
             earlier, since = self.kept[place], self.kept[place + 1 :]
             shown = earlier.is_button("previewing") and earlier.number in act.stands and not self._is_named(earlier)
             form = self._form(self.kept[:place], act)
-            if shown or (earlier.deed == act.deed and self._is_still_unsent(form, since, act)):
+            nothing = since and earlier.screen == since[0].screen and earlier.page == act.page  # came of it
+            if shown or (earlier.deed == act.deed and (nothing or self._is_still_unsent(form, since, act))):
                 self._drop([earlier], AGAIN)
             elif not self._is_unsent(earlier):
                 break
@@ -357,7 +358,7 @@ class _Way:
     @staticmethod
     def _is_unsent(act: _Act) -> bool:
         """True for a value that shows on the screen until something sends it off."""
-        return act.sets or (act.clicks and act.is_of("toggles"))
+        return act.sets or (act.clicks and (act.is_of("toggles") or act.kind == "radiobutton"))
 
     def _was_in_view(self, act: _Act) -> bool:
         """A control that was in view before: a menu or dialog opened in between was opened in vain."""
@@ -397,10 +398,8 @@ class _Way:
 
     def _only_led(self, act: _Act) -> bool:
         """True for the step right before a way back that may go with it."""
-        if act.verb == "rightclick" or act.is_of("links"):
-            return True
         opened = self._leads(act) or (act.clicks and act.kind == "button" and not act.leaves)
-        return opened and not self._is_named(act)
+        return act.verb == "rightclick" or act.is_of("links") or (opened and not self._is_named(act))
 
     def _is_asked(self, act: _Act) -> bool:
         """True when taking something back is what the task is about: then it is no detour."""
