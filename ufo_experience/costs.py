@@ -1,4 +1,4 @@
-"""What models cost, and a cap of one run in US dollars."""
+"""What models cost (`prices.json`: US dollars per million tokens in and out, as of 2026-11-05), and a cap of one run."""
 
 import json
 import threading
@@ -10,7 +10,6 @@ from typing import Any
 
 from ufo_experience.errors import BudgetError
 
-# US dollars per million tokens in and out, as of 2026-11-05
 PRICES: Mapping[str, tuple[float, float]] = json.loads(Path(__file__).with_name("prices.json").read_text("ascii"))
 
 

@@ -40,7 +40,6 @@ _UNNAMED = ("textbox", "searchbox", "combobox", "spinbutton", "checkbox")  # tol
 _LISTS = ("combobox", "listbox")
 _OPTIONS = ("option", "MenuListOption")
 _KEYS = {"enter": 13, "tab": 9, "escape": 27, "backspace": 8, "delete": 46, "arrowdown": 40, "arrowup": 38}
-
 _MODIFIERS = {"alt": 1, "ctrl": 2, "control": 2, "meta": 4, "shift": 8}
 
 _CHOOSE = """function(said) {
@@ -67,12 +66,9 @@ Send = Callable[[str, dict[str, Any]], Any]
 
 
 class ChromiumDriver:
-    """Reads and acts through the protocol of the browser's developer tools.
+    """Reads and acts through the protocol of the browser's developer tools."""
 
-    `rest`: so many seconds after the last key a page may begin to check what was typed, and draw its form anew.
-    """
-
-    rest = 0.7
+    rest = 0.7  # seconds after the last key: by then a page may have begun to check it, and to draw its form anew
 
     def __init__(
         self, window: Any, windows: Callable[[], Sequence[Any]], sender: Callable[[Any], Send], fault: type[Exception]
