@@ -1,4 +1,4 @@
-"""What models cost (`prices.json`: US dollars per million tokens in and out, as of 2026-11-05), and a cap of one run."""
+"""What models cost (`prices.json`: US dollars per million tokens in and out, of 2026-11-05), and a cap of one run."""
 
 import json
 import threading
