@@ -1,6 +1,7 @@
 """What somebody who knows the field tries first, and how each door answers."""
 
 import asyncio
+import json
 import logging
 import re
 
@@ -14,6 +15,7 @@ from ufo_experience import (
     ExperienceMemory,
     Recorder,
     UsageError,
+    inject,
     read_traces,
     redact,
     strip_block,
@@ -249,3 +251,32 @@ def test_the_plain_format_is_named_so_and_a_format_nobody_knows_leaves_no_store(
 def test_a_setting_that_is_wrong_names_its_variable(cli):
     done = cli("list", code=2, UFO_EXPERIENCE_TOP_K="many")
     assert "UFO_EXPERIENCE_TOP_K: setting top_k: must be a whole number" in done.stderr
+
+
+def test_a_field_of_a_log_that_is_spelled_almost_as_one_that_is_read_is_named(cli, tmp_path):
+    """What is no field of ours, and near none, is another program's."""
+    run = {"task": TASK, "succes": True, "shelf": 3, "steps": [{"action": "click", "contol": "Save"}]}
+    (tmp_path / "run.jsonl").write_text(json.dumps(run) + "\n", encoding="utf-8")
+    told = cli("ingest", str(tmp_path / "run.jsonl")).stderr
+    assert "run.jsonl:1: E_UNKNOWN_FIELD: succes is no field that is read; did you mean success?" in told
+    assert "did you mean control?" in told
+    assert "shelf" not in told
+
+
+def test_a_success_is_not_offered_for_a_run_that_failed(cli, tmp_path):
+    """`prompt` says how to report on what it showed; who did otherwise than the failed run has not followed it."""
+    steps = json.dumps(STEPS)
+    cli("remember", TASK, "--steps", steps, "--failure", "--judge", "user", "--reason", "no such switch")
+    answer = cli("prompt", TASK)
+    assert "Failed" in answer.stdout
+    assert "ufo-experience report" not in answer.stderr
+
+
+def test_a_port_that_is_none_is_refused_before_anything_is_served(cli):
+    assert "65535" in cli("mcp", "--http", "--port", "99999", code=2).stderr
+
+
+@pytest.mark.parametrize("messages", [None, "Turn it on", ["Turn it on"]])
+def test_messages_that_are_none_are_said_to_be_none(memory, messages):
+    with pytest.raises(UsageError, match="messages is"):
+        inject(messages, memory.build_prompt(TASK))

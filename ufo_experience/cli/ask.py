@@ -58,7 +58,8 @@ def prompt(
             console.note(f"{identifier[:8]} is not shown: {why}")
         told = ("prompt", "ids", "tokens", "dropped", "needed", "lessons")
         console.answer({name: getattr(block, name) for name in told} | {"reason": found.reason}, str(block))
-        if shown := " ".join([*(id[:8] for id in block.ids), *block.lessons]):
+        failed = {hit.id for hit in found.negatives}  # a run that works has not followed these
+        if shown := " ".join([*(id[:8] for id in block.ids if id not in failed), *block.lessons]):
             console.note(f"after the run say how it ended; if it worked: ufo-experience report {shown} --success")
 
 

@@ -72,7 +72,7 @@ def serve_mcp(
     allow_run: Annotated[bool, Option("--allow-run", help="Offer to carry out known ways in a browser here.")] = False,
     http: Annotated[bool, Option("--http", help="Serve HTTP on this machine instead of stdio.")] = False,
     host: Annotated[str, Option(help="Address for --http: this machine only.")] = "127.0.0.1",
-    port: Annotated[int | None, Option(help="Port for --http; 0 takes a free one. Default: 8000.")] = None,
+    port: Annotated[int | None, Option(min=0, max=65535, help="Port for --http; 0: a free one. Default: 8000.")] = None,
 ) -> None:
     """Serve the store to MCP clients. Read-only unless more is allowed; nothing but the protocol goes to stdout.
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,20 +43,7 @@ _OPTIONS = ("option", "MenuListOption")
 _KEYS = {"enter": 13, "tab": 9, "escape": 27, "backspace": 8, "delete": 46, "arrowdown": 40, "arrowup": 38}
 _MODIFIERS = {"alt": 1, "ctrl": 2, "control": 2, "meta": 4, "shift": 8}
 
-_CHOOSE = """function(said) {
-  const one = [...(this.options || [])].find(o => o.label.trim() === said || o.value === said);
-  if (!one) return false;
-  this.value = one.value;
-  for (const kind of ['input', 'change']) this.dispatchEvent(new Event(kind, {bubbles: true}));
-  return true;
-}"""
-
-_CENTRE = """function() {
-  (this.nodeType === 1 ? this : this.parentElement).scrollIntoView({block: 'center', behavior: 'instant'}); }"""
-_HITS = """function(x, y) {
-  const own = this.nodeType === 1 ? this : this.parentElement, there = document.elementFromPoint(x, y);
-  return own.contains(there) || [...(own.labels || [])].some(one => one.contains(there)); }"""
-
+_PAGE = Path(__file__).with_name("page.js").read_text("ascii")  # functions of an element
 # What a page holds, None while it is loading: the same twice is a page at rest.
 _EXTENT = """document.readyState === 'complete'
   ? `${location} ${document.getElementsByTagName('*').length} ${document.body.textContent.length}` : null"""
@@ -126,7 +114,7 @@ class ChromiumDriver:
             raise DataError(f"this driver cannot do {act.action!r}", code="E_ACTION")
 
     def _click(self, node: int, count: int = 1) -> None:
-        self._call(node, _CENTRE)  # not at the edge, where a bar of the page may lie over it
+        self._call(node, "centre")  # not at the edge, where a bar of the page may lie over it
         # what has just come may be sliding in, or something over it out
         place = _at_rest(lambda: self._place(node, is_hit=True), _COVERED) or self._place(node)
         if not place:
@@ -141,23 +129,23 @@ class ChromiumDriver:
         """The middle of a control; None where it has no place or, with `is_hit`, a click there would not hit it."""
         corners = self._send("DOM.getContentQuads", {"backendNodeId": node})["quads"]
         place = (sum(corners[0][0::2]) / 4, sum(corners[0][1::2]) / 4) if corners else None
-        return place if place and (not is_hit or self._call(node, _HITS, *place)) else None
+        return place if place and (not is_hit or self._call(node, "isHit", *place)) else None
 
     def _type(self, node: int, text: str) -> None:
-        if self._is_list(node):
+        if self._call(node, "isList"):
             self._choose(node, text)  # recorders tell a list and a field alike: it was changed
             return
         self._send("DOM.focus", {"backendNodeId": node})
-        self._call(node, "function() { if (this.select) this.select(); else document.execCommand('selectAll'); }")
+        self._call(node, "selectAll")
         if text:
             self._send("Input.insertText", {"text": text})
         else:
             self._press("Delete", None)
-        self._call(node, "function() { this.dispatchEvent(new Event('change', {bubbles: true})); }")
+        self._call(node, "tellOfChange")
 
     def _choose(self, node: int, option: str) -> None:
-        if self._is_list(node):
-            chosen = bool(self._call(node, _CHOOSE, option))
+        if self._call(node, "isList"):
+            chosen = bool(self._call(node, "choose", option))
         else:  # a list that is made of other elements: open it, and click the one option of that name
             self._click(node)
             self.controls()
@@ -167,9 +155,6 @@ class ChromiumDriver:
             self._click(offered[0]) if chosen else self._press("Escape", None)
         if not chosen:
             raise DataError(f"the list does not offer {option!r}", code="E_OPTION")
-
-    def _is_list(self, node: int) -> bool:
-        return bool(self._call(node, "function() { return this.tagName === 'SELECT'; }"))
 
     def _send(self, method: str, given: dict[str, Any]) -> Any:
         with _told_as_ours(method, self._fault):
@@ -189,9 +174,11 @@ class ChromiumDriver:
         self._send("Input.dispatchKeyEvent", {"type": "keyUp", **told})
 
     def _call(self, node: int, function: str, *arguments: str | float) -> Any:
+        """What a function of `page.js` gives for an element."""
         found = self._send("DOM.resolveNode", {"backendNodeId": node})["object"]["objectId"]
         given = [{"value": one} for one in arguments]
-        told = {"objectId": found, "functionDeclaration": function, "arguments": given, "returnByValue": True}
+        called = f"function(...given) {{ return ({_PAGE}).{function}.apply(this, given); }}"
+        told = {"objectId": found, "functionDeclaration": called, "arguments": given, "returnByValue": True}
         return self._send("Runtime.callFunctionOn", told)["result"].get("value")
 
     def _value(self, expression: str) -> Any:

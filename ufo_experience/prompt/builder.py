@@ -9,7 +9,7 @@ What is served is shown: runs of one procedure are told once, and only what the 
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, Literal, get_args
@@ -193,8 +193,8 @@ def inject(messages: Sequence[Mapping[str, Any]], block: PromptBlock | str) -> l
     text = block.text if isinstance(block, PromptBlock) else expect(str, block, "block")
     if text and not _is_block(text):
         raise UsageError("block is what build_prompt gives, or the text of a block (start.block), and nothing else")
-    if not all(isinstance(message, Mapping) for message in messages):
-        raise UsageError("a message is a mapping with role and content")
+    if isinstance(messages, str) or not all(isinstance(one, Mapping) for one in expect(Iterable, messages, "messages")):
+        raise UsageError('messages is a list, each item as {"role": "user", "content": "…"}')
     if not text:
         return [dict(message) for message in messages]
     kept = [dict(one) for one in messages if not (one.get("role") == "user" and _is_block(one.get("content")))]

@@ -77,7 +77,7 @@ class PlainReader(rows.RowsReader):
                     report.problems.append(problem(path, "E_UNKNOWN_LINE", told, line))
             if steps:
                 alone = dict.fromkeys(("cost", "tokens", "latency_ms"))  # what the first row says of itself
-                yield Row(head=steps[0][1], last=steps[-1][1], steps=steps, ending=alone)
+                yield Row(head=steps[0][1], last=steps[-1][1], steps=steps, ending=alone, line=steps[0][0])
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         head, last, problems = row["head"], row["last"], []
@@ -97,13 +97,15 @@ class PlainReader(rows.RowsReader):
         ending["started_at"] = ending["started_at"] or first.first(*NAMES["time"])
         stated = last if last.has(*NAMES["success"], "reward") else head
         problems += [problem(draft.path, "E_OUTCOME", told) for told in rows.unread_of(stated)]
+        records = [head, *(as_dict(one) for _, one in row["steps"])]
+        problems += [problem(draft.path, "E_UNKNOWN_FIELD", told, row["line"]) for told in rows.misspelled_in(records)]
         outcome = rows.stated_outcome(stated)
         return {**ending, **outcome, **row["ending"], "problems": problems}
 
 
 def _whole(row: Row, line: int | None = None) -> Row:
     """A run that is one object."""
-    return Row(head=row, last=row, steps=[(line, one) for one in row.listed(*rows.STEPS)], ending={})
+    return Row(head=row, last=row, steps=[(line, one) for one in row.listed(*rows.STEPS)], ending={}, line=line)
 
 
 def _session_of(row: Row) -> str:

@@ -6,8 +6,9 @@ people commonly give its parts (`names.txt`), is read by `steps_of_row`, whateve
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,6 +26,7 @@ from ufo_experience.traces.values import NAMES, Row, as_dict, as_list, as_name, 
 TASK, STEPS, APPLICATION, SESSION = (NAMES[thing] for thing in ("task", "steps", "application", "session"))
 _PARTS = "action loose_action control arguments beside observation time application session task of_step".split()
 STEP_KEYS = {name for part in _PARTS for name in NAMES[part]}  # all that `steps_of_row` reads
+_READ = sorted(STEP_KEYS.union(NAMES["steps"], NAMES["success"], ["evaluated_by", "failure_reason"]))
 OUTCOMES = dict.fromkeys(NAMES["worked"], True) | dict.fromkeys(NAMES["failed"], False)
 _JUDGES = ("evaluator", "user", "agent")
 ALMOST_ONE = 0.999  # a score of 1 that was computed
@@ -275,6 +277,13 @@ def unread_of(record: Row) -> Iterator[str]:
         yield f"{record.key(*NAMES['success'])} is true or false, not {stated!r:.60}: not judged"
     if judge.casefold() not in ("", "none", *_JUDGES):
         yield f"evaluated_by is {', '.join(_JUDGES)} or none, not {judge!r:.60}"
+
+
+def misspelled_in(records: Iterable[Row]) -> Iterator[str]:
+    """Fields that nothing reads and that are spelled almost as one that is read ("succes")."""
+    for key in dict.fromkeys(str(key) for record in records for key in record if str(key) not in _READ):
+        for near in get_close_matches(key, _READ, n=1, cutoff=0.84):
+            yield f"{key} is no field that is read; did you mean {near}?"
 
 
 def stated_ending(record: Row) -> dict[str, Any]:
