@@ -513,6 +513,13 @@ def test_a_filter_that_leaves_out_what_holds_the_words_is_named(memory, line):
     assert 'No record with this word passes the filter; without it: <a href="/experiences?q=table">1 record</a>' in page
 
 
+def test_a_filter_is_offered_only_beside_others_than_itself(memory):
+    """A second `is:` would contradict the first."""
+    page = unescape(client_of(memory).get("/experiences", params={"q": "is:success"}).text)
+    assert "q=is%3Asuccess+trust%3Aapproved" in page
+    assert "is%3Afailure" not in page
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [
