@@ -301,5 +301,5 @@ def test_the_example_of_the_page_learns(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     asyncio.run(defined_by("agent_framework")["main"](Scripted()))
-    (record,) = ExperienceMemory.open("experience_db", embedder="hashing").list()
+    (record,) = ExperienceMemory.open("my_memory", embedder="hashing").list()
     assert (record.trust.value, record.action.steps[0].action_type) == ("verified", "write_note")
