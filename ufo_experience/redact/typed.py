@@ -156,12 +156,7 @@ def is_chord(value: str, *, bare: bool = True) -> bool:
     parts = [part.strip().casefold() for part in re.split(r"[+ -]", text)] if len(text) > 1 else []
     if len(parts) > 1 and parts[0] in _MODIFIERS and all(part in _KEYS or len(part) <= 2 for part in parts):
         return True
-    return are_keys(_SYMBOL_CHORD.sub("", text))
-
-
-def are_keys(text: str) -> bool:
-    """True for keys in braces and nothing else: `{ENTER}`."""
-    return not any(is_text for _, is_text in _split(text))
+    return not any(is_text for _, is_text in _split(_SYMBOL_CHORD.sub("", text)))
 
 
 def _split(value: str) -> Iterator[tuple[str, bool]]:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from ufo_experience.actions import plain
 from ufo_experience.controls import role_of
 from ufo_experience.redact.text import PLACEHOLDER
-from ufo_experience.redact.typed import are_keys
+from ufo_experience.redact.typed import is_chord
 from ufo_experience.request import holds, on_forgetting
 from ufo_experience.schema import Control
 
@@ -55,7 +55,7 @@ def strange_in(text: str) -> str | None:
 
     It is an `address`, a `path`, a `command`, an `amount` or a long `number`; keys that are pressed are none.
     """
-    bare = "" if are_keys(text) else PLACEHOLDER.sub("", text)
+    bare = "" if is_chord(text, bare=False) else PLACEHOLDER.sub("", text)
     return next((kind for kind, pattern in STRANGE.items() if pattern.search(bare)), None)
 
 
