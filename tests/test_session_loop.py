@@ -14,7 +14,7 @@ from tests.session_world import FEATURES, make_session, request_for, run_pool
 from ufo_experience import ExperienceMemory, read_traces
 from ufo_experience.session import SavePolicy, SessionConfig, export_plan, load_plan
 
-SCRIPT = Path(__file__).with_name("session_world.py")
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -92,8 +92,8 @@ def test_an_exported_experience_is_a_plan_the_follower_reads(tmp_path, memory):
 
 def test_a_killed_pool_loses_nothing_it_had_recorded(tmp_path):
     """After a kill in the middle every announced experience is stored, every log readable, and the rest is taken up."""
-    command = [sys.executable, str(SCRIPT), str(tmp_path), "off", "0.02"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+    command = [sys.executable, "-m", "tests.session_world", str(tmp_path), "off", "0.02"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, encoding="utf-8")
     announced = [json.loads(process.stdout.readline()) for _ in range(5)]
     process.kill()
     announced += [json.loads(line) for line in process.stdout.read().splitlines() if line.endswith("}")]
