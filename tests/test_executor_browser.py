@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -159,18 +161,37 @@ def test_a_click_waits_for_a_form_that_checks_what_was_typed_and_a_link_to_here_
     )
 
 
-def test_playwright(tmp_path, page):
-    """The same through a page of Playwright, in the system's Chromium."""
+@contextmanager
+def playwright_page() -> Iterator[Any]:
+    """A page in the system's Chromium."""
     api = pytest.importorskip("playwright.sync_api")
-    import shutil
-
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS[1:])
-        shown = browser.new_page()
+        yield browser.new_context().new_page()
+        browser.close()
+
+
+def test_playwright(tmp_path, page):
+    """The same through a page of Playwright, in the system's Chromium."""
+    with playwright_page() as shown:
         shown.goto(page)
         is_done_for_another_person(tmp_path, PlaywrightDriver(shown))
         assert shown.evaluate("JSON.stringify(groups)") == '{"mlopez":"false/true/fine"}'
-        browser.close()
+
+
+def test_a_window_of_somebody_else_in_the_same_browser_is_left_alone(tmp_path):
+    """Playwright knows which page opened which: only those of this page are gone on with."""
+    (tmp_path / "other.html").write_text("<button>Close it</button>", encoding="utf-8")
+    (tmp_path / "first.html").write_text("<a target=_blank href=other.html>Report</a>", encoding="utf-8")
+    with playwright_page() as page:
+        page.goto((tmp_path / "first.html").as_uri())
+        driver = PlaywrightDriver(page)
+        page.context.new_page().goto((tmp_path / "other.html").as_uri())
+        (shown,) = driver.controls()
+        assert shown["name"] == "Report"
+        driver.do(Act("click", Target("Report", shown["type"], "", shown["id"]), {}))
+        page.wait_for_timeout(1_000)
+        assert [one["name"] for one in driver.controls()] == ["Close it"]
 
 
 def test_an_mcp_client_has_a_known_way_carried_out(tmp_path):

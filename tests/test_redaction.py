@@ -285,6 +285,16 @@ def test_before_its_word_a_password_is_a_secret_and_of_a_code_a_number_alone(tex
     assert redact_text(text) == clean
 
 
+@pytest.mark.parametrize(("text", "clean"), [
+    ("您的验证码为851306,5分钟内有效", "您的验证码为<secret>,5分钟内有效"),
+    ("Her NHS number 294 707 5072 was found", "Her NHS number <secret> was found"),
+    ("Token limit exceeded: 131072 tokens requested", "Token limit exceeded: 131072 tokens requested"),
+    ("Start from ami-0c55b159cbfafe1f0", "Start from ami-0c55b159cbfafe1f0"),
+])  # fmt: skip
+def test_numbers_of_persons_and_codes_are_secrets_and_those_of_things_are_none(text, clean):
+    assert redact_text(text) == clean
+
+
 def test_harmless_texts_stay_but_for_a_few():
     changed = [text for text in HARMLESS if redact_text(text) != text]
     assert len(changed) <= 5, changed

@@ -77,6 +77,11 @@ def test_who_is_let_in_is_asked_for_only_where_the_task_says_so(tmp_path):
             assert ("[not in the task]" in str(memory.build_prompt(task).prompt)) is said
 
 
+def test_what_only_joins_words_in_japanese_names_nothing_that_the_task_asks_for(tmp_path):
+    text = shown(tmp_path, click("招待メールを送信"), task="来月の会議室の空きを調べて")
+    assert "[not in the task]" in text
+
+
 def test_a_hidden_name_is_no_reason_to_ask(tmp_path):
     steps = [{"action": "type", "control": "Find", "text": "Ann of Green Gables"}, click("Ann of Green Gables")]
     assert "[ask first]" not in shown(tmp_path, *steps)

@@ -203,8 +203,17 @@ class PlaywrightDriver(ChromiumDriver):
         with needs_extra("browser"):
             from playwright.sync_api import Error
 
-        context = page.context
-        super().__init__(page, lambda: context.pages, lambda one: context.new_cdp_session(one).send, Error)
+        opened: list[Any] = []  # by the page itself: others of its context are not ours
+
+        def add(one: Any) -> None:
+            opened.append(one)
+            one.on("popup", add)
+
+        def windows() -> list[Any]:
+            return [one for one in opened if not one.is_closed()]
+
+        add(page)
+        super().__init__(page, windows, lambda one: one.context.new_cdp_session(one).send, Error)
 
 
 class SeleniumDriver(ChromiumDriver):
