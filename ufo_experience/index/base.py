@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import DataError
 from ufo_experience.request import Request, application_key, on_forgetting
-from ufo_experience.retrieve.tasks import task_key_of
+from ufo_experience.retrieve.tasks import said_in, task_key, task_key_of
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.trust.policy import missing
 
@@ -41,7 +41,8 @@ class Row:
     """What an index keeps of a record: all that ranking needs, so that a question reads only the records it serves.
 
     `followable` is False for a success that does not say what was done to what; `task_key` is shared by the runs of
-    one task and application; `digests` are those of values that were typed (placeholder → keyed digest).
+    one task and application, `request_key` by what is asked in the same words but for values; `said` is what the run
+    typed, chose and took, in lower case; `digests` are those of values that were typed (placeholder → keyed digest).
     """
 
     id: str
@@ -61,6 +62,8 @@ class Row:
     streak: int
     last_success: datetime | None
     task_key: str
+    request_key: str
+    said: frozenset[str] = frozenset()
     digests: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -76,7 +79,7 @@ class Row:
     def to_json(self) -> str:
         """What an index keeps; `row_from_json` makes the same row of it without parsing a request."""
         wordings = [one.to_json() for one in self.wordings]
-        data = {**vars(self), "request": self.request.to_json(), "wordings": wordings, "digests": dict(self.digests)}
+        data = {**vars(self), "request": self.request.to_json(), "wordings": wordings, "said": sorted(self.said)}
         return json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=datetime.isoformat)
 
 
@@ -201,6 +204,8 @@ def row_of(one: Experience) -> Row:
         streak=usage.streak,
         last_success=usage.last_success,
         task_key=task_key_of(one),
+        request_key=task_key(request),
+        said=said_in(one),
         digests=dict(one.digests),
     )
 
@@ -212,7 +217,8 @@ def row_from_json(text: str) -> Row:
     found = {name: data[name] for name in Row.__dataclass_fields__}
     request, *wordings = (Request.from_json(one) for one in (found["request"], *found["wordings"]))
     times = {name: datetime.fromisoformat(found[name]) for name in ("created_at", "last_success") if found[name]}
-    return Row(**{**found, **times, "trust": Trust(found["trust"]), "request": request, "wordings": tuple(wordings)})
+    read = {"trust": Trust(found["trust"]), "said": frozenset(found["said"]), "wordings": tuple(wordings)}
+    return Row(**{**found, **times, **read, "request": request})
 
 
 on_forgetting(row_from_json.cache_clear)

@@ -19,9 +19,8 @@ from typing import NamedTuple
 from ufo_experience.redact.typed import count_words
 from ufo_experience.request import UNSPACED, Request, find_whole, on_forgetting, stem
 from ufo_experience.retrieve.meaning import meanings
-from ufo_experience.retrieve.tasks import is_odd, said_in
+from ufo_experience.retrieve.tasks import is_odd
 from ufo_experience.retrieve.thesaurus import SKIPPED, thesaurus
-from ufo_experience.schema import Experience
 
 SMALL = SKIPPED | frozenset("and or on at by from with about is be not no so also then please him them us".split())
 AUXILIARIES = frozenset(
@@ -106,9 +105,9 @@ def _paired(old: Request, new: Request, said: Iterable[str]) -> Pairing:
     )
 
 
-def is_same_but_for_values(asked: Request, stored: Request, run: Experience) -> bool:
-    """True for requests that differ only in what the run typed, chose or took, or in words nobody knows."""
-    told = pair(stored, asked, said_in(run))
+def is_same_but_for_values(asked: Request, stored: Request, said: frozenset[str]) -> bool:
+    """True for requests that differ only in what the stored run `said` (see `said_in`), or in words nobody knows."""
+    told = pair(stored, asked, said)
     return told.alike and told.sure and not told.unexplained
 
 

@@ -171,7 +171,7 @@ class Retriever:
     ) -> Found:
         raw = lifted(request, one.row, score) if one.row.wordings else score
         name = one.row.application
-        if keys[name] == task_key(one.row.request) and conflict(request, one.row.request) is None:
+        if keys[name] == one.row.request_key and conflict(request, one.row.request) is None:
             raw = max(raw, SAME_TASK)
         if one.cosine is not None:
             features = {**features, "cosine": one.cosine}
@@ -247,8 +247,7 @@ class _Answer:
         asked, stored = one.here, one.row.request
         if one.raw >= self._threshold or not reads_alike(asked, stored) or one.opposite is not None:
             return one
-        record = self._record(one)
-        if record is None or not is_same_but_for_values(asked, stored, record):
+        if not is_same_but_for_values(asked, stored, one.row.said):
             return one
         return replace(one, score=SAME_TASK * usage_factor(one.row), raw=SAME_TASK)
 

@@ -7,9 +7,11 @@ is related to. It is searched as it is: nothing is parsed before it is asked for
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from ufo_experience.request import on_forgetting
 
@@ -20,6 +22,14 @@ SKIPPED = frozenset("the a an my your his her this that all to of in for me it s
 
 Entries = frozenset[str]
 _NONE: Entries = frozenset()
+
+
+class _Begun(NamedTuple):
+    """The entries that begin with a stem: each with the numbers of the lines it is related to, and the phrases among
+    them by their second word."""
+
+    related: Mapping[str, str]
+    phrases: Mapping[str, Sequence[str]]
 
 
 class Thesaurus:
@@ -33,35 +43,41 @@ class Thesaurus:
 
     def is_known(self, stem: str) -> bool:
         """True for a word that stands in the thesaurus, related to others or not."""
-        return stem in self._begun(stem)
+        return stem in self._begun(stem).related
 
     def entries(self, stems: Sequence[str]) -> list[Entries]:
         """For each stem of a text the entries it stands for: itself, and phrases that it is part of."""
         begun = [self._begun(one) for one in stems]
-        found = [_same(frozenset((one,))) if own.get(one) else _NONE for one, own in zip(stems, begun, strict=True)]
+        own = zip(stems, begun, strict=True)
+        found = [_same(frozenset((one,))) if entries.related.get(one) else _NONE for one, entries in own]
         said, every = frozenset(stems), range(len(stems))
         kept = [place for place in every if stems[place] not in SKIPPED]
-        for place, own in enumerate(begun):
-            for entry in own:
+        for place, entries in enumerate(begun):
+            for entry in [entry for second in said & entries.phrases.keys() for entry in entries.phrases[second]]:
                 phrase = entry.split(" ")
-                if len(phrase) > 1 and said.issuperset(phrase):
-                    for part in _match(phrase, stems, kept if SKIPPED.isdisjoint(phrase) else every, place):
-                        found[part] = _same(found[part] | {entry})
+                for part in _match(phrase, stems, kept if SKIPPED.isdisjoint(phrase) else every, place):
+                    found[part] = _same(found[part] | {entry})
         return found
 
     def related(self, entries: Iterable[str]) -> Entries:
         """These entries, and all that are related to one of them; for the same ones the same object."""
         return self._related_to(entries if isinstance(entries, frozenset) else frozenset(entries))
 
-    def _begun_by(self, stem: str) -> dict[str, str]:
-        """The entries that begin with a stem, itself among them where it is known, each with the numbers of the lines
-        it is related to. They stand in a row: a tab sorts before a blank, and both before anything else.
+    def _begun_by(self, stem: str) -> _Begun:
+        """The entries that begin with a stem, itself among them where it is known. They stand in a row: a tab sorts
+        before a blank, and both before anything else.
         """
         begun = self._lines[bisect_left(self._lines, f"{stem}\t") : bisect_left(self._lines, f"{stem}!")]
-        return {entry: related for entry, related, _ in (line.split("\t") for line in begun)}
+        related = {entry: numbers for entry, numbers, _ in (line.split("\t") for line in begun)}
+        phrases: dict[str, list[str]] = defaultdict(list)
+        for entry in related:
+            if " " in entry:
+                phrases[entry.split(" ", 2)[1]].append(entry)
+        return _Begun(related, phrases)
 
     def _find_related(self, entries: Entries) -> Entries:
-        numbers = {number for one in entries for number in self._begun(one.partition(" ")[0]).get(one, "").split()}
+        own = {one: self._begun(one.partition(" ")[0]).related.get(one, "") for one in entries}
+        numbers = {number for told in own.values() for number in told.split()}
         return entries.union(self._lines[int(number)].partition("\t")[0] for number in numbers)
 
 

@@ -39,7 +39,7 @@ from ufo_experience.store.base import Changing, Event, ExperienceStore, Recorded
 from ufo_experience.store.records import decode, encode
 
 PAGE = 500  # rows fetched at once
-VERSION = 6  # of the tables; those of the first edition had 1 to 5
+VERSION = 7  # of the tables; those of the first edition had 1 to 5
 CLOCKS = 64
 CONNECT_S = 10
 STATEMENT_S = 60  # of one statement, unless role or URL say another time: a server that hangs must not hang us
