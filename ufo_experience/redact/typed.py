@@ -5,7 +5,7 @@ Options that were chosen and keys that were pressed together (`ctrl+s`, `{ENTER}
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -93,9 +93,19 @@ on_forgetting(is_secret_name.cache_clear)
 def names_one_of(name: str, *sections: str) -> bool:
     """True when a word of these sections of `secrets.txt` is among the words of a name, or within them put together."""
     words = words_of(name)
-    spaced, joined = f" {' '.join(words)} ", "".join(words)
-    nouns = ((word, inside) for word, section, inside, _ in data().nouns if section in sections)
-    return any(word in joined if inside else f" {word} " in spaced for word, inside in nouns)
+    whole, inside = _nouns_of(sections)
+    return bool(whole.search(f" {' '.join(words)} ") or inside.search("".join(words)))
+
+
+@cache
+def _nouns_of(sections: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The words of sections as patterns: those that stand by themselves, and those that may be part of another."""
+    parts = [
+        [re.escape(word) for word, section, inside, _ in data().nouns if section in sections and bool(inside) is within]
+        for within in (False, True)
+    ]
+    whole, inside = ("|".join(some) or "(?!)" for some in parts)
+    return re.compile(f" (?:{whole}) "), re.compile(inside)
 
 
 def join_single_keys(steps: Sequence[Step]) -> tuple[Step, ...]:
