@@ -5,7 +5,7 @@ Options that were chosen and keys that were pressed together (`ctrl+s`, `{ENTER}
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -94,8 +94,15 @@ def names_one_of(name: str, *sections: str) -> bool:
     """True when a word of these sections of `secrets.txt` is among the words of a name, or within them put together."""
     words = words_of(name)
     spaced, joined = f" {' '.join(words)} ", "".join(words)
-    nouns = ((word, inside) for word, section, inside, _ in data().nouns if section in sections)
-    return any(word in joined if inside else f" {word} " in spaced for word, inside in nouns)
+    inside, whole = _words_of_sections(sections)
+    return any(map(joined.__contains__, inside)) or any(map(spaced.__contains__, whole))
+
+
+@cache
+def _words_of_sections(sections: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words that count within others, and those that count by themselves, between blanks."""
+    nouns = [(word, inside) for word, section, inside, _ in data().nouns if section in sections]
+    return tuple(word for word, inside in nouns if inside), tuple(f" {word} " for word, inside in nouns if not inside)
 
 
 def join_single_keys(steps: Sequence[Step]) -> tuple[Step, ...]:
