@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -82,13 +83,21 @@ def yes(act: Act) -> bool:
     return True
 
 
-@pytest.fixture
-def memory(tmp_path: Path) -> ExperienceMemory:
+@pytest.fixture(scope="module")
+def known_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that knows the way. Not to be changed: `memory` has a copy."""
     pages, steps = Pages(), [dict(one) for one in STEPS]
     pages.page = "tkent"
     for one in steps[2:]:
         one["controls"] = [{key: said for key, said in shown.items() if key != "id"} for shown in pages.controls()]
-    return memory_of(tmp_path / "db", (TASK.format("tkent", "first"), steps))
+    folder = tmp_path_factory.mktemp("known") / "db"
+    with memory_of(folder, (TASK.format("tkent", "first"), steps)):
+        return folder
+
+
+@pytest.fixture
+def memory(known_once: Path, tmp_path: Path) -> ExperienceMemory:
+    return memory_of(Path(shutil.copytree(known_once, tmp_path / "db")))
 
 
 NEW = TASK.format("mlopez", "second")
