@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,10 +36,21 @@ class Done:
     output: str
 
 
+@contextmanager
+def warnings_on_stderr() -> Iterator[None]:
+    """Our warnings go where those of a program go, though pytest takes them, too."""
+    root = logging.getLogger()
+    root.addHandler(logging.lastResort)
+    try:
+        yield
+    finally:
+        root.removeHandler(logging.lastResort)
+
+
 def invoke(*arguments: object, text: str | None = None, env: dict[str, str | None] | None = None) -> Done:
     """Run a command in this process, however it ends. An error that is no exit code is raised."""
     code: Any = 0
-    with CliRunner().isolation(input=text, env=env or {}) as streams:
+    with CliRunner().isolation(input=text, env=env or {}) as streams, warnings_on_stderr():
         try:
             commands().main(args=[*map(str, arguments)], prog_name="ufo-experience")
         except SystemExit as end:

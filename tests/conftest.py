@@ -7,6 +7,7 @@ import gc
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -42,7 +43,8 @@ settings.load_profile(PROFILE)
 # The default run keeps its folders in memory where the system has such a place, as it waits for no medium.
 IN_MEMORY = Path("/dev/shm")
 if PROFILE == "default" and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > 2 * 2**30:
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
+    os.environ.setdefault("TMPDIR", str(IN_MEMORY))
+    tempfile.tempdir = None  # it is looked up again
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -41,6 +41,26 @@ def cli(tmp_path: Path) -> Cli:
     return Cli(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def samples_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `ingest` leaves of the sample sessions. Not to be changed: `samples` is a copy."""
+    cli = Cli(tmp_path_factory.mktemp("samples"))
+    cli("ingest", SAMPLES)
+    return cli.folder
+
+
+@pytest.fixture
+def samples(samples_once: Path, cli: Cli) -> None:
+    """The sample sessions are ingested in the folder of `cli`."""
+    shutil.copytree(samples_once, cli.folder, dirs_exist_ok=True)
+
+
+@pytest.fixture
+def samples_with_failures(filled: Cli, cli: Cli) -> None:
+    """The same with those that failed."""
+    shutil.copytree(filled.folder, cli.folder, dirs_exist_ok=True)
+
+
 def test_ingest_answers_what_was_added_skipped_and_failed(cli):
     """The contract of `ingest --json`; read again, nothing is added."""
     first = cli.json("ingest", SAMPLES)
@@ -122,7 +142,7 @@ def test_usage_errors_exit_2(filled, arguments):
 
 def test_a_store_that_is_not_there_is_an_error_not_an_empty_answer(cli):
     """`retrieve` never makes a store."""
-    done = cli.program("retrieve", "x", code=65)
+    done = cli("retrieve", "x", code=65)
     assert "experience_db" in done.stderr
     assert not (cli.folder / "experience_db").exists()
 
@@ -146,9 +166,9 @@ def test_records_are_looked_after_by_id(cli):
     assert identifier not in cli.json("ingest", SAMPLES / "settings_bluetooth")["added"]
 
 
+@pytest.mark.usefixtures("samples_with_failures")
 def test_a_purge_of_the_folder_that_was_read_deletes_what_lay_below_it(cli):
     """Other sources stay; a name that begins alike is another folder."""
-    cli("ingest", SAMPLES, "--include-failures")
     before = len(cli.json("list")["experiences"])
     gone = len(cli.json("purge", "--source", SAMPLES / "outlook_mail")["experiences"])
     assert 0 < gone < before
@@ -157,17 +177,17 @@ def test_a_purge_of_the_folder_that_was_read_deletes_what_lay_below_it(cli):
     assert len(cli.json("list")["experiences"]) == before - gone
 
 
+@pytest.mark.usefixtures("samples")
 def test_a_purge_that_finds_nothing_exits_65_and_names_what_is_near(cli):
     """An erasure that erased nothing is no success."""
-    cli("ingest", SAMPLES)
     done = cli("purge", "--source", "samples/excel_filter/respnse.log", code=65)
     assert "no record comes from" in done.stderr
     assert "excel_filter" in done.stderr
 
 
+@pytest.mark.usefixtures("samples")
 def test_report_credits_what_was_injected(cli):
     """The contract of `report --json`."""
-    cli("ingest", SAMPLES)
     ids = cli.json("prompt", "Turn Bluetooth on")["ids"]
     assert cli.json("report", *ids, "--success", "--session", "s-1")["updated"] == ids
     assert cli.json("show", ids[0])["experiences"][0]["usage"]["helped"] == 1
@@ -189,9 +209,9 @@ def test_ufos_experience_yaml_goes_out_and_comes_in(filled, cli):
     assert cli.json("import", file)["added"]
 
 
+@pytest.mark.usefixtures("samples")
 def test_verify_finds_a_changed_record_and_exits_65(cli):
     """What is no record any more is named by its file."""
-    cli("ingest", SAMPLES)
     assert cli.json("verify") == {"records": 10, "corrupt": [], "index": "ok"}
     record = next((cli.folder / "experience_db" / "records").rglob("*.json"))
     record.write_bytes(record.read_bytes()[:-20])
@@ -199,9 +219,9 @@ def test_verify_finds_a_changed_record_and_exits_65(cli):
     assert record.name in answer["corrupt"][0]["file"]
 
 
+@pytest.mark.usefixtures("samples")
 def test_index_reports_what_it_did_and_rebuilds_for_another_embedder(cli):
     """The contract of `index --json`; another embedder is refused without --rebuild."""
-    cli("ingest", SAMPLES)
     answer = cli.json("index")
     assert set(answer) >= {"records", "embedded", "cached", "requests", "seconds"}
     assert (answer["embedded"], answer["requests"]) == (0, 0)
@@ -277,9 +297,9 @@ def test_steps_that_are_none_are_an_error(cli, steps, code):
     assert cli("remember", "Send it", "--steps", steps, code=code).stderr.startswith("error: ")
 
 
+@pytest.mark.usefixtures("samples_with_failures")
 def test_many_records_are_changed_by_filter_after_a_look(cli):
     """--dry-run says which; without it they are changed."""
-    cli("ingest", SAMPLES, "--include-failures")
     everything = cli.json("list")["experiences"]
     looked = cli.json("quarantine", "--app", "Excel", "--dry-run")
     assert looked["dry_run"]
@@ -432,9 +452,9 @@ def test_stats_and_sources_count_what_is_there(filled):
     assert "response.log" in filled("sources").stdout
 
 
+@pytest.mark.usefixtures("samples")
 def test_verify_says_what_helps(cli):
     """The cure is named, and works."""
-    cli("ingest", SAMPLES)
     record = next((cli.folder / "experience_db" / "records").rglob("*.json"))
     record.write_bytes(b"rot")
     assert "delete the file" in cli("verify", code=65).stderr
@@ -736,9 +756,9 @@ def test_a_tilde_is_the_home_folder_wherever_it_stands(cli):
     assert not (cli.folder / "~").exists()
 
 
+@pytest.mark.usefixtures("samples")
 def test_a_damaged_record_is_told_of_by_every_command_that_leaves_it_out(cli):
-    """Each time, not only the first."""
-    cli("ingest", SAMPLES)
+    """Each time, not only the first; also where it is a program of its own."""
     torn = next((cli.folder / "experience_db" / "records").glob("*/*.json"))
     torn.write_bytes(torn.read_bytes()[:300])
     for command in (
@@ -748,20 +768,21 @@ def test_a_damaged_record_is_told_of_by_every_command_that_leaves_it_out(cli):
         ["export", "--output", "e.json"],
         ["index"],
     ):
-        assert torn.name in cli.program(*command).stderr, command
+        assert torn.name in cli(*command).stderr, command
+    assert torn.name in cli.program("list").stderr
 
 
+@pytest.mark.usefixtures("samples")
 def test_damaged_events_are_told_of_by_every_command(cli):
     """Each time, not only the first."""
-    cli("ingest", SAMPLES)
     (cli.folder / "experience_db" / "events.jsonl").write_text("gar{bage\n")
     for command in (["list"], ["stats"], ["retrieve", "Turn on Bluetooth"], ["export", "--output", "e.json"]):
-        assert "events.jsonl:1" in cli.program(*command).stderr, command
+        assert "events.jsonl:1" in cli(*command).stderr, command
 
 
+@pytest.mark.usefixtures("samples")
 def test_a_record_edited_by_hand_is_for_a_person(cli):
     """`verify` names what to do, and it is not to be deleted."""
-    cli("ingest", SAMPLES)
     record = next((cli.folder / "experience_db" / "records").glob("*/*.json"))
     record.write_text(record.read_text(encoding="utf-8").replace('"click', '"press', 1), encoding="utf-8")
     said = cli("verify", code=65).stderr
@@ -782,7 +803,7 @@ def test_a_settings_file_that_is_no_yaml_is_answered_in_our_words(cli):
 
 def test_a_variable_that_is_no_setting_is_named(filled):
     """It is ignored, and not in silence."""
-    said = filled.program("stats", UFO_EXPERIENCE_MIN_TRUST_IMPORTED="approved").stderr
+    said = filled("stats", UFO_EXPERIENCE_MIN_TRUST_IMPORTED="approved").stderr
     assert said.count("UFO_EXPERIENCE_MIN_TRUST_IMPORTED is no setting") == 1
 
 
@@ -809,9 +830,9 @@ def test_a_port_without_http_is_refused(filled):
     assert "--http" in filled("mcp", "--port", "8100", code=2).stderr
 
 
+@pytest.mark.usefixtures("samples")
 def test_a_threshold_of_variable_or_file_counts(cli):
     """As the option does; `stats` tells it."""
-    cli("ingest", SAMPLES)
     assert "Turn on" in cli("retrieve", "Turn on Bluetooth").stdout
     (cli.folder / "ufo_experience.yaml").write_text("threshold: 0.999\n")
     assert "threshold of 0.999" in cli.try_("retrieve", "Turn on Bluetooth").output
@@ -825,9 +846,9 @@ def test_hidden_characters_read_back_from_json_as_they_were():
     assert json.loads(printable(json.dumps(hidden, ensure_ascii=False))) == hidden
 
 
+@pytest.mark.usefixtures("samples")
 def test_what_was_removed_is_listed(cli):
     """Where an id of it is wrong, that list is named."""
-    cli("ingest", SAMPLES)
     (first, *_) = cli.json("list")["experiences"]
     cli("remove", first["id"])
     assert [one["id"] for one in cli.json("list", "--removed")["experiences"]] == [first["id"]]
@@ -865,23 +886,23 @@ def test_a_task_without_a_known_way_ends_a_run_as_a_stop_does(filled):
     filled("run", "Fly to Mars", "--dry-run", code=77)
 
 
+@pytest.mark.usefixtures("samples")
 def test_why_a_record_was_set_aside_is_shown(cli):
     """Without secrets."""
-    cli("ingest", SAMPLES)
     (first, *_) = cli.json("list")["experiences"]
     cli("quarantine", first["id"], "--reason", "it clicked the wrong row")
     assert "quarantined (it clicked the wrong row)" in cli("show", first["id"]).stdout
 
 
+@pytest.mark.usefixtures("samples")
 def test_deleted_events_are_told_of(cli):
     """By the next command once, and by `verify` until they are back or others are written."""
-    cli("ingest", SAMPLES)
     cli("approve", "--all")
     events = cli.folder / "experience_db" / "events.jsonl"
     kept = events.read_bytes()
     events.unlink()
-    assert "events.jsonl: deleted since it was read" in cli.program("list").stderr
-    assert "deleted" not in cli.program("list").stderr
+    assert "events.jsonl: deleted since it was read" in cli("list").stderr
+    assert "deleted" not in cli("list").stderr
     assert "deleted since it was read" in cli("verify", code=65).stderr
     events.write_bytes(kept)
     cli("verify")
@@ -891,9 +912,9 @@ def test_deleted_events_are_told_of(cli):
     cli("verify")
 
 
+@pytest.mark.usefixtures("samples")
 def test_a_torn_record_does_not_stop_the_import_of_the_others(cli):
     """It is named."""
-    cli("ingest", SAMPLES)
     torn, *others = sorted((cli.folder / "experience_db" / "records").rglob("*.json"))
     torn.write_bytes(torn.read_bytes()[:300])
     done = cli.json("import", "experience_db", "--db", "new", code=65)
@@ -917,9 +938,9 @@ def test_every_signal_is_explained(filled):
     assert "how much of the record's task is asked for" in filled("retrieve", "Turn Bluetooth on", "--explain").stderr
 
 
+@pytest.mark.usefixtures("samples")
 def test_a_store_without_an_index_says_that_a_question_makes_it(cli):
     """Nothing is wrong with a clone, which brings none."""
-    cli("ingest", SAMPLES)
     shutil.rmtree(cli.folder / "experience_db" / ".index")
     assert "not made yet: the next question makes it" in cli("stats").stdout
     cli("retrieve", "Turn on Bluetooth")

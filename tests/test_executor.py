@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -82,13 +83,21 @@ def yes(act: Act) -> bool:
     return True
 
 
-@pytest.fixture
-def memory(tmp_path: Path) -> ExperienceMemory:
+@pytest.fixture(scope="module")
+def known_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that knows the way. Not to be changed: `memory` has a copy."""
     pages, steps = Pages(), [dict(one) for one in STEPS]
     pages.page = "tkent"
     for one in steps[2:]:
         one["controls"] = [{key: said for key, said in shown.items() if key != "id"} for shown in pages.controls()]
-    return memory_of(tmp_path / "db", (TASK.format("tkent", "first"), steps))
+    folder = tmp_path_factory.mktemp("known") / "db"
+    with memory_of(folder, (TASK.format("tkent", "first"), steps)):
+        return folder
+
+
+@pytest.fixture
+def memory(known_once: Path, tmp_path: Path) -> ExperienceMemory:
+    return memory_of(Path(shutil.copytree(known_once, tmp_path / "db")))
 
 
 NEW = TASK.format("mlopez", "second")
@@ -160,7 +169,7 @@ def test_a_control_of_a_new_name_in_the_same_place_is_used_and_the_way_is_stored
 
 def test_a_button_that_says_another_deed_in_the_same_place_is_not_taken_for_the_one_that_stood_there(memory):
     """Nothing is known of what "Print everything" does."""
-    done = memory.run(NEW, pages := Pages(Remember="Print everything"), ask=yes, check="sent 1")
+    done = memory.run(NEW, pages := Pages(Remember="Print everything"), ask=yes, check="sent 1", wait=0.0)
     assert (done.reason, done.healed, pages.form["Send"]) == ("target_missing", 0, 0)
 
 
@@ -172,14 +181,13 @@ def test_a_way_whose_healing_a_check_refused_is_not_carried_out_again(memory):
 
 
 @pytest.mark.parametrize("failure", ["the check refuses it", "it has no effect"])
-def test_a_way_whose_healing_failed_twice_is_put_aside(memory, monkeypatch, failure):
+def test_a_way_whose_healing_failed_twice_is_put_aside(memory, failure):
     """Neither run nor shown any more, although it had helped between the two; the reason and the way back are told."""
-    monkeypatch.setitem(Executor.__init__.__kwdefaults__, "wait", 0.0)
     for number in range(2):
         pages, refuses = Pages(Remember="Keep"), lambda driver: False
         if failure == "it has no effect":
             pages.dead, refuses = "Remember", None
-        failed = memory.run(NEW, pages, ask=yes, check=refuses)
+        failed = memory.run(NEW, pages, ask=yes, check=refuses, wait=0.0)
         assert (failed.healed, failed.reached) == (1, False)
         assert len(memory.retrieve(NEW)) == 1 - number
         memory.report([failed.procedure], success=True, session=f"helped {number}")

@@ -375,6 +375,8 @@ def _pause(state: RetryCallState) -> float:
 
 
 def _make_client(access: Access) -> OpenAI:
+    import ssl
+
     import openai
 
     if not access.is_usable:
@@ -382,11 +384,14 @@ def _make_client(access: Access) -> OpenAI:
         raise ServiceError(
             f"no key: set {variable}, or work offline: --embedder hashing, --summarizer extractive", code="E_NO_KEY"
         )
+    # Where no TLS is spoken no authority is trusted: reading all of the machine's takes longer than all the rest.
+    is_plain = urlsplit(access.endpoint).scheme == "http"
     shared: dict[str, Any] = {
         "api_key": access.api_key or "none",
         "max_retries": 0,
         "http_client": openai.DefaultHttpxClient(
             follow_redirects=False,
+            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else True,
             trust_env=not access.is_local,  # a proxy cannot reach this machine's loopback
             headers={"Accept-Encoding": "identity"},
             event_hooks={"response": [_read_bounded]},

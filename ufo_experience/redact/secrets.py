@@ -163,7 +163,7 @@ def _nouns(text: str) -> Iterator[Finding]:
     """Where a word of a section stands. A hyphen and an underscore are read as blanks."""
     small = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)  # the small "İ" is two letters
     small = small.replace("-", " ").replace("_", " ")
-    for word, section, inner_start, inner_end in data().spoken:
+    for word, section, inner_start, inner_end in [noun for noun in data().spoken if noun[0] in small]:
         place = small.find(word)
         while place >= 0:
             end = place + len(word)

@@ -93,19 +93,16 @@ on_forgetting(is_secret_name.cache_clear)
 def names_one_of(name: str, *sections: str) -> bool:
     """True when a word of these sections of `secrets.txt` is among the words of a name, or within them put together."""
     words = words_of(name)
-    whole, inside = _nouns_of(sections)
-    return bool(whole.search(f" {' '.join(words)} ") or inside.search("".join(words)))
+    spaced, joined = f" {' '.join(words)} ", "".join(words)
+    inside, whole = _words_of_sections(sections)
+    return any(map(joined.__contains__, inside)) or any(map(spaced.__contains__, whole))
 
 
 @cache
-def _nouns_of(sections: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """The words of sections as patterns: those that stand by themselves, and those that may be part of another."""
-    parts = [
-        [re.escape(word) for word, section, inside, _ in data().nouns if section in sections and bool(inside) is within]
-        for within in (False, True)
-    ]
-    whole, inside = ("|".join(some) or "(?!)" for some in parts)
-    return re.compile(f" (?:{whole}) "), re.compile(inside)
+def _words_of_sections(sections: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words that count within others, and those that count by themselves, between blanks."""
+    nouns = [(word, inside) for word, section, inside, _ in data().nouns if section in sections]
+    return tuple(word for word, inside in nouns if inside), tuple(f" {word} " for word, inside in nouns if not inside)
 
 
 def join_single_keys(steps: Sequence[Step]) -> tuple[Step, ...]:

@@ -47,7 +47,8 @@ class _Act:
         self.kind = plain(step.target_control.type or "")
         self.within = step.target_control.within
         self.is_in_menu = is_part_of_page(self.within, LANDMARKS)
-        self.control = (step.target_control, step.application)
+        # The values of a control are compared much faster than the control.
+        self.control = (*(value for _, value in step.target_control), step.application)
         self.deed = (step.action_type, self.control, step.parameters)
         # What it types, presses or says otherwise; the rest tells, for example, which one of several equal controls.
         self.said = (leaf[1] if leaf else " ".join(map(str, step.parameters.values()))).strip()
