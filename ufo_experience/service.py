@@ -384,8 +384,8 @@ def _make_client(access: Access) -> OpenAI:
         raise ServiceError(
             f"no key: set {variable}, or work offline: --embedder hashing, --summarizer extractive", code="E_NO_KEY"
         )
-    # Where no TLS is spoken no authority is trusted: reading all of the machine's takes longer than all the rest.
-    is_plain = urlsplit(access.endpoint).scheme == "http"
+    # A server of this machine that speaks no TLS needs no authorities: reading them takes longer than all the rest.
+    is_plain = access.is_local and urlsplit(access.endpoint).scheme == "http"
     shared: dict[str, Any] = {
         "api_key": access.api_key or "none",
         "max_retries": 0,
