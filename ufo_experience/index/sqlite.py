@@ -42,24 +42,21 @@ class SqliteIndex:
         self._vectors = FolderVectors(self._catalog)
         self._allowed: dict[Filter, NDArray[np.bool_]] = {}
         self._seen: tuple[Any, ...] | None = None
-        self._rows, self._trusted, self._lengths = 0, 1, {"raw": 1.0, "masked": 1.0}
-        self._catalog.require("index", "10", tables.SCHEMA)
+        self._total: dict[tuple[str, str], int] = {}  # of both tables: rows, and words of their tasks
 
     def candidates(
         self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = base.LIMIT
     ) -> list[Candidate]:
         self._refresh()
         filter = filter or Filter()
-        asked = {"raw": list(request.words), "masked": request.masked_words}
         numbers: set[int] = set()
         shares = {}
-        for column, words in asked.items():
-            counts = self._counts("trusted", column, words)
-            shares[column] = base.Share(words, self._weights(counts), self._lengths[column])
-            numbers |= set(self._by_words("trusted", column, counts, filter, limit))
-            if not tables.asks_for_trusted(filter):
-                held = self._counts("held", column, words)
-                numbers |= set(self._by_words("held", column, held, filter, limit))
+        for column, words in (("raw", request.words), ("masked", request.masked_words)):
+            counts = {table: self._counts(table, column, words) for table in tables.tables_of(filter)}
+            for table, known in counts.items():
+                numbers |= set(self._by_words(table, column, known, filter, limit))
+            length = self._total.get(("trusted", column), 1) / self._trusted
+            shares[column] = base.Share(words, self._weights(counts["trusted"]), length)
         cosines: dict[int, float] = {}
         if vector is not None:
             numbers |= set(self._by_vector(vector, filter, limit))
@@ -90,6 +87,11 @@ class SqliteIndex:
         self._refresh()
         where, given = tables.sql_where(filter or Filter())
         return int(self._catalog.read(f"SELECT count(*) FROM row WHERE {where}", given)[0][0])
+
+    @property
+    def _trusted(self) -> int:
+        """How many rows are trusted; one where none is."""
+        return self._total.get(("trusted", "rows"), 0) or 1
 
     def _counts(self, table: str, column: str, words: Iterable[str]) -> dict[str, int]:
         """In how many texts each word stands."""
@@ -184,14 +186,15 @@ class SqliteIndex:
             self._store.look_everywhere()
         self._refresh()
         try:
-            embedded, cached = self._embed_missing(embedder, progress)
+            embedded, waited = self._embed_missing(embedder, progress)
         finally:
             self._erase()
         with self._lock:  # the file of vectors is written where it lacks many
             self._vectors.write(embedder.name, 1 if thorough else NEWER)
         if thorough:
             self._catalog.tidy()
-        return IndexReport(self._rows, embedded, cached)
+        rows = sum(self._total.get((table, "rows"), 0) for table in tables.TABLES)
+        return IndexReport(rows, embedded, rows - waited)
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
         embedder = self._embedder()
@@ -199,11 +202,8 @@ class SqliteIndex:
             if self._catalog.check():
                 self._catalog.drop()
             elif self._faults():
-                self._catalog.write(tables.forget_rows)
-            kept = self._length_kept(embedder.name)
-            if kept is not None and kept != base.length_of(embedder):
-                self._catalog.write(tables.forget_vectors, embedder.name)
-                self._vectors.delete()
+                self._catalog.make_anew()
+            self._catalog.write(tables.use_embedder, embedder.name, base.length_of(embedder))
             self._vectors.forget()
             self._seen = None
         return self.sync(progress, thorough=True)
@@ -228,8 +228,8 @@ class SqliteIndex:
     def _faults(self) -> list[str]:
         """What does not fit together in a file that SQLite can read."""
         self._refresh()
-        astray = """SELECT count(*) FROM record LEFT JOIN row USING (number) WHERE live != (row.number IS NOT NULL)
-            AND record.change <= (SELECT value FROM meta WHERE name = 'row change')"""
+        astray = """SELECT count(*) FROM record LEFT JOIN row USING (number)
+            WHERE live != (row.number IS NOT NULL) AND indexed = change"""
         lost = self._catalog.read(astray)[0][0]
         problems = [f"{lost} rows are not those of the records"] if lost else []
         try:
@@ -241,32 +241,31 @@ class SqliteIndex:
 
     def _refresh(self) -> None:
         """Take in what the store has committed since, whoever did; costs microseconds when nothing has changed."""
-        change = self._store.change()
-        if self._seen == (change, *self._vectors.state()):
+        revision = self._store.revision()
+        if self._seen == (revision, *self._vectors.state()):
             return
         with self._lock:
-            taken = int(self._catalog.meta("row change") or 0)
-            if taken < change:
-                self._follow(taken, change)
+            if self._follow():
                 self._embed_at_once()
             self._allowed = {}
-            self._rows, trusted, raw, masked = self._catalog.read("SELECT * FROM total")[0]
-            self._trusted = max(trusted, 1)
-            self._lengths = {"raw": (raw or 1) / self._trusted, "masked": (masked or 1) / self._trusted}
-            self._seen = change, *self._vectors.state()
+            ask = "SELECT place, word, texts FROM word WHERE place IN ('trusted', 'held')"
+            self._total = {(place, what): count for place, what, count in self._catalog.read(ask)}
+            self._seen = revision, *self._vectors.state()
 
-    def _follow(self, taken: int, change: int) -> None:
-        """Make the rows of the records that changed after one change."""
-        ask = """SELECT record.number, record.id, record.change FROM record LEFT JOIN row USING (number)
-            WHERE record.change > ? AND live AND row.change IS NOT record.change ORDER BY record.change, number"""
-        waiting, made_all = self._catalog.read(ask, (taken,)), True
-        for start in range(0, len(waiting) or 1, WINDOW):
+    def _follow(self) -> bool:
+        """Make the rows of the records that have changed since; False where none has."""
+        ask = "SELECT number, id, change, live FROM record WHERE indexed IS NOT change ORDER BY number"
+        waiting = self._catalog.read(ask)
+        for start in range(0, len(waiting), WINDOW):
             window = waiting[start : start + WINDOW]
-            records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
-            made_all = made_all and len(records) == len(window)  # else what cannot be read now is tried again
-            rows = [(number, made, base.row_of(records[id])) for number, id, made in window if id in records]
-            marks = {"row change": change} if made_all and start + WINDOW >= len(waiting) else {}
-            self._catalog.write(tables.follow, taken, rows, marks)
+            records = {one.id: one for one in self._store.scan([id for _, id, _, live in window if live])}
+            made = [
+                (number, change, base.row_of(records[id]) if live else None)
+                for number, id, change, live in window
+                if id in records or not live  # what cannot be read now is tried again
+            ]
+            self._catalog.write(tables.put_rows, made)
+        return bool(waiting)
 
     def _embed_at_once(self) -> None:
         """New records where no service is asked; what cannot be embedded now waits for `sync`, which says why."""
@@ -274,13 +273,8 @@ class SqliteIndex:
             if not asks_service(embedder := self._embedder()):
                 self._embed_missing(embedder, None)
 
-    def _length_kept(self, embedder: str) -> int | None:
-        """The length of the vectors of an embedder that are there."""
-        found = self._numbers("SELECT length(data) / 2 FROM text_vector WHERE embedder = ? LIMIT 1", (embedder,))
-        return found[0] if found else None
-
     def _embed_missing(self, embedder: Embedder, progress: Progress | None) -> tuple[int, int]:
-        """Embed what has no vector; returns how many texts, and how many rows had theirs."""
+        """Embed what has no vector; returns how many texts, and of how many rows they are."""
         if self.embedder_name() not in (None, embedder.name):
             self._catalog.write(tables.use_embedder, embedder.name)
         waiting = self._without_vector()
@@ -288,13 +282,15 @@ class SqliteIndex:
         keys, done = [*texts], 0
         while window := keys[done : done + WINDOW]:  # each is kept as soon as it is there
             found = embedder.embed([texts[key] for key in window])
-            base.expect_length(embedder.name, found.shape[1], self._length_kept(embedder.name))
+            ask = "SELECT length(data) / 2 FROM text_vector WHERE embedder = ? LIMIT 1"
+            kept = self._numbers(ask, (embedder.name,))
+            base.expect_length(embedder.name, found.shape[1], kept[0] if kept else None)
             data = {key: packed(vector) for key, vector in zip(window, found, strict=True)}
             self._catalog.write(tables.put_vectors, embedder.name, data)
             done += len(found)
             if progress is not None:
                 progress("embedded", done, len(texts))
-        return len(texts), self._rows - len(waiting)
+        return len(texts), len(waiting)
 
     def _without_vector(self) -> list[int]:
         return self._numbers("SELECT number FROM row WHERE vector IS NULL ORDER BY number", ())
