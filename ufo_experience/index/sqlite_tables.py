@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from ufo_experience.index.base import CROWD, RAREST, Filter, Row, application_of, env_of, text_key
+from ufo_experience.index.base import CROWD, RAREST, Filter, Row, application_of, compared, env_of, text_key
 from ufo_experience.schema import Trust
 from ufo_experience.store.catalog import note, noted
 
@@ -19,11 +19,14 @@ COLUMNS = ("raw", "masked")  # of each: the words of a request as they are, and 
 _KNOWN = "row.number, task_key, success, session"  # of a row, to see which are runs of one task
 BY_WORDS = f"""
     SELECT DISTINCT {_KNOWN} FROM {{table}} JOIN row ON row.number = {{table}}.rowid / {PLACES}
-    WHERE {{table}} MATCH ? AND {{where}} ORDER BY {{table}}.rank LIMIT {CROWD}
+    WHERE {{table}} MATCH :words AND {{where}} ORDER BY {{table}}.rank LIMIT {CROWD}
 """
 BY_VECTOR = f"""
-    SELECT {_KNOWN} FROM json_each(?) AS near CROSS JOIN row ON row.vector = near.value WHERE {{where}} LIMIT {CROWD}
+    SELECT {_KNOWN} FROM json_each(:near) AS near CROSS JOIN row ON row.vector = near.value
+    WHERE {{where}} LIMIT {CROWD}
 """
+_CONDITIONS = {name: f"{name} = :{name}" for name in ("application", "env", "task_key")}
+_CONDITIONS |= {"session": "session != :session", "only": "row.id IN (SELECT value FROM json_each(:only))"}
 _VECTOR = "(SELECT number FROM text_vector WHERE text_key = row.text_key AND embedder = ?)"
 
 
@@ -48,26 +51,18 @@ def _is_trusted(trust: Trust, imported: bool) -> bool:
 
 def tables_of(filter: Filter) -> Sequence[str]:
     """The tables of words that have rows which pass a filter: half of a question is not asked where all are trusted."""
-    own, imported = filter.min_trust, filter.min_trust_imported or filter.min_trust
+    own, imported = filter.least
     return TABLES[:1] if _is_trusted(own, False) and _is_trusted(imported, True) else TABLES
 
 
-def sql_where(filter: Filter) -> tuple[str, list[Any]]:
-    """A filter as a condition on rows, and what it is given."""
-    imported = filter.min_trust_imported or filter.min_trust
-    parts = ["trust >= CASE WHEN imported THEN ? ELSE ? END"]
-    given: list[Any] = [imported.rank, filter.min_trust.rank]
-    for name, value in (("application", application_of(filter.application)), ("env", env_of(filter.env))):
-        if getattr(filter, name) is not None:
-            parts.append(f"{name} = ?")
-            given.append(value)
-    if filter.exclude_session:
-        parts.append("session != ?")
-        given.append(filter.exclude_session)
+def sql_where(filter: Filter, task_key: str | None = None) -> tuple[str, dict[str, Any]]:
+    """A filter as a condition on rows, and its values."""
+    values = compared(filter, task_key)
+    parts = ["trust >= CASE WHEN imported THEN :imported ELSE :own END", *(_CONDITIONS[name] for name in values)]
+    values |= {name: least.rank for name, least in zip(("own", "imported"), filter.least, strict=True)}
     if filter.only is not None:
-        parts.append("row.id IN (SELECT value FROM json_each(?))")
-        given.append(json.dumps(sorted(filter.only)))
-    return " AND ".join(parts), given
+        values["only"] = json.dumps([*filter.only])
+    return " AND ".join(parts), values
 
 
 def put_rows(db: sqlite3.Connection, made: Sequence[tuple[int, int, Row | None]]) -> None:

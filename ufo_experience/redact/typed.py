@@ -5,7 +5,7 @@ Options that were chosen and keys that were pressed together (`ctrl+s`, `{ENTER}
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -92,10 +92,16 @@ on_forgetting(is_secret_name.cache_clear)
 
 def names_one_of(name: str, *sections: str) -> bool:
     """True when a word of these sections of `secrets.txt` is among the words of a name, or within them put together."""
-    words = words_of(name)
-    spaced, joined = f" {' '.join(words)} ", "".join(words)
-    nouns = ((word, inside) for word, section, inside, _ in data().nouns if section in sections)
-    return any(word in joined if inside else f" {word} " in spaced for word, inside in nouns)
+    words, (alone, within) = words_of(name), _patterns(sections)
+    return bool(alone.search(f" {' '.join(words)} ") or within.search("".join(words)))
+
+
+@cache
+def _patterns(sections: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What finds the words of these sections that must stand alone, between blanks, and those that need not."""
+    nouns = [(re.escape(word), within) for word, section, within, _ in data().nouns if section in sections]
+    alone, within = ("|".join(word for word, is_within in nouns if is_within is kind) for kind in (False, True))
+    return re.compile(f" (?:{alone or '(?!)'}) "), re.compile(within or "(?!)")
 
 
 def join_single_keys(steps: Sequence[Step]) -> tuple[Step, ...]:

@@ -9,7 +9,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,9 +36,9 @@ class Catalog:
         self._process, self._lock = os.getpid(), threading.RLock()
         self.in_memory = False
 
-    def read(self, sql: str, given: Iterable[Any] = ()) -> Rows:
+    def read(self, sql: str, given: Sequence[Any] | Mapping[str, Any] = ()) -> Rows:
         """The rows of a query."""
-        return self.run(lambda db: db.execute(sql, tuple(given)).fetchall())
+        return self.run(lambda db: db.execute(sql, given).fetchall())
 
     def write(self, act: Callable[..., object], *given: Any) -> None:
         """Do something with the connection, and with what is given, in one transaction."""
