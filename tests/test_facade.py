@@ -263,16 +263,16 @@ def test_verify_names_what_is_damaged(filled, tmp_path):
 
 def test_verify_finds_nothing_wrong_while_others_store(filled, tmp_path, monkeypatch):
     """A record that came after it had looked for changes, whose row is still to come, is no damage."""
-    other, look, coming = ExperienceMemory(tmp_path / "db"), filled.store.change, [a_record(1)]
+    other, look, coming = ExperienceMemory(tmp_path / "db"), filled.store.revision, [a_record(1)]
 
-    def looked() -> int:
+    def looked() -> str:
         """What changed; and then another writer is at work."""
         seen = look()
         if coming:
             other.store.add([coming.pop()])
         return seen
 
-    monkeypatch.setattr(filled.store, "change", looked)
+    monkeypatch.setattr(filled.store, "revision", looked)
     assert (filled.verify().index, coming) == ("ok", [])
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ufo_experience.embed.base import Embedder
 from ufo_experience.errors import DataError
@@ -98,10 +98,15 @@ class Filter:
     only: frozenset[str] | None = None
     exclude_session: str | None = None
 
+    @property
+    def least(self) -> tuple[Trust, Trust]:
+        """The least trust of own and of imported records."""
+        return self.min_trust, self.min_trust_imported or self.min_trust
+
 
 @dataclass(frozen=True)
 class Candidate:
-    """A record that may answer, and its shares (see `Share`) of its task as it is and with values masked, and the
+    """A record that may answer, and its shares (see `ranked`) of its task as it is and with values masked, and the
     cosine, None where there is no vector. Other wordings find a row; they count in no share.
     """
 
@@ -251,16 +256,48 @@ def env_of(name: str | None) -> str:
     return (name or "").strip().casefold().replace("\0", "")
 
 
-def weight(count: int, texts: int) -> float:
-    """The weight (idf) of a word that so many of the trusted texts have."""
-    return math.log(1 + (max(texts - count, 0) + 0.5) / (count + 0.5))
+def compared(filter: Filter, task_key: str | None) -> dict[str, Any]:
+    """What a row is compared with, by the name of what is compared; trust aside, which is another for imported rows."""
+    given = {
+        "application": None if filter.application is None else application_of(filter.application),
+        "env": None if filter.env is None else env_of(filter.env),
+        "session": filter.exclude_session or None,
+        "only": filter.only,
+        "task_key": task_key,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
-class Share:
+def words_of(request: Request) -> dict[str, Sequence[str]]:
+    """The words that are looked for: as they are (`raw`), and with values as marks of their kind (`masked`)."""
+    return {"raw": request.words, "masked": request.masked_words}
+
+
+def weights(counts: Mapping[str, int], texts: int) -> dict[str, float]:
+    """The weight (idf) of words that so many of the trusted texts have."""
+    known = max(texts, 1)
+    return {word: math.log(1 + (max(known - count, 0) + 0.5) / (count + 0.5)) for word, count in counts.items()}
+
+
+def ranked(
+    found: Iterable[tuple[Row, float | None]],
+    asked: Mapping[str, Sequence[str]],
+    rarity: Mapping[str, Mapping[str, float]],
+    average: Mapping[str, float],
+) -> list[Candidate]:
+    """Rows that were found with their cosine, as candidates, best first.
+
+    `rarity` has the weight of each word of the question, `average` is the length of a text in words.
+    """
+    raw, masked = (_Share(words, rarity[kind], average[kind]) for kind, words in asked.items())
+    made = [Candidate(row, raw.of(row.request.words), masked.of(row.request.masked_words), at) for row, at in found]
+    return sorted(made, key=lambda one: one.order)
+
+
+class _Share:
     """BM25 of texts for a question, by that of the question for itself: 0 (no word shared) to 1 (all of them)."""
 
     def __init__(self, asked: Sequence[str], rarity: Mapping[str, float], average: float) -> None:
-        """`rarity` has the weight of each word of the question, `average` is the length of a text in words."""
         self._words, self._rarity, self._average = frozenset(asked), rarity, average or 1.0
         self._most = self._bm25(asked)
 

@@ -133,18 +133,18 @@ class PostgresIndex:
         self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = base.LIMIT
     ) -> list[Candidate]:
         self._catch_up()
-        known, asked = self._all_rows(), _words_of(request)
-        counts = self._counts({*asked["raw"], *asked["masked"]}, known)
-        weights = {word: base.weight(trusted, known.trusted) for word, (_, trusted) in counts.items()}
+        known, asked = self._all_rows(), base.words_of(request)
         inside, values = _inside(filter or Filter())
         values["wider"] = WIDER * limit
-        parts = []
+        weights, parts = {}, []
         for name, words in asked.items():
-            there = sorted({word for word in words if counts[word][0]}, key=lambda word: (counts[word], word))
+            counts = self._counts(name, words, known)
+            weights[name] = base.weights({word: trusted for word, (_, trusted) in counts.items()}, known.trusted)
+            there = sorted((word for word in counts if counts[word][0]), key=lambda word: (counts[word], word))
             if there:
-                lexemes = [_lexeme(word) for word in there]
+                lexemes = [_lexeme(_kept_as(name, word)) for word in there]
                 few = bisect_right(list(accumulate(counts[word][0] for word in there[: base.RAREST])), MATCHES)
-                values |= {f"{name}_words": lexemes, f"{name}_weights": [weights[word] for word in there]}
+                values |= {f"{name}_words": lexemes, f"{name}_weights": [weights[name][word] for word in there]}
                 values |= {f"{name}_rarest": " | ".join(lexemes[: max(1, few)]), f"{name}_average": known.average[name]}
                 parts.append(_BY_WORDS.format(name=name, inside=inside))
         if vector is not None:
@@ -156,13 +156,9 @@ class PostgresIndex:
             return []
         near = " UNION ".join(_FEW_OF_EACH_TASK.format(found=part) for part in parts)
         cosine = "NULL" if vector is None else _COSINE
-        shares = {name: base.Share(words, weights, known.average[name]) for name, words in asked.items()}
-        found = []
-        for *columns, near_by in self._database.select(f"{_READ}, {cosine} {_FROM} WHERE id IN ({near})", values):
-            row = _row(*columns)
-            text = _words_of(row.request)  # other wordings find a row, and count in no share
-            found.append(Candidate(row, shares["raw"].of(text["raw"]), shares["masked"].of(text["masked"]), near_by))
-        return _best(found, limit)
+        found = self._database.select(f"{_READ}, {cosine} {_FROM} WHERE id IN ({near})", values)
+        rows = [(_row(*columns), near_by) for *columns, near_by in found]
+        return _best(base.ranked(rows, asked, weights, known.average), limit)
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
@@ -174,7 +170,8 @@ class PostgresIndex:
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
         known = self._all_rows()
-        return {word: base.weight(trusted, known.trusted) for word, (_, trusted) in self._counts(words, known).items()}
+        counts = self._counts("raw", words, known)
+        return base.weights({word: trusted for word, (_, trusted) in counts.items()}, known.trusted)
 
     def count(self, filter: Filter | None = None) -> int:
         self._catch_up()
@@ -316,27 +313,27 @@ class PostgresIndex:
             self._known = _Known(rows, trusted, {"raw": raw, "masked": masked}, frequent, until)
         return self._known
 
-    def _counts(self, words: Collection[str], known: _Known) -> dict[str, tuple[int, int]]:
+    def _counts(self, name: str, words: Collection[str], known: _Known) -> dict[str, tuple[int, int]]:
         """In how many rows, and in how many trusted ones, each word stands; estimated for frequent words."""
-        shares = {word: known.frequent.get(word, 0.0) for word in words}
+        shares = {word: known.frequent.get(_kept_as(name, word), 0.0) for word in words}
         counts = {word: (round(share * known.rows), round(share * known.trusted)) for word, share in shares.items()}
         others = sorted(word for word, share in shares.items() if word and not share)
-        found = self._database.select(_COUNT_WORDS, (others, [_lexeme(word) for word in others]))
+        found = self._database.select(_COUNT_WORDS, (others, [_lexeme(_kept_as(name, word)) for word in others]))
         return counts | {word: (rows, trusted) for word, rows, trusted in found}
 
 
 def _best(found: Sequence[Candidate], limit: int) -> list[Candidate]:
-    """The best by words, by masked words and by cosine, and what a wording found; each once, best first."""
-    kept = {one.row.id: one for one in found if one.row.wordings}
+    """The best by words, by masked words and by cosine, and what a wording found; in the order they have."""
+    kept = {one.row.id for one in found if one.row.wordings}
     for share in ("words", "masked", "cosine"):
-        near = [(-(getattr(one, share) or 0.0), one.row.id, one) for one in found]
-        kept |= {id: one for away, id, one in sorted(near, key=lambda ranked: ranked[:2])[:limit] if away < 0}
-    return sorted(kept.values(), key=lambda one: one.order)
+        near = [(-(getattr(one, share) or 0.0), one.row.id) for one in found]
+        kept |= {id for away, id in sorted(near)[:limit] if away < 0}
+    return [one for one in found if one.row.id in kept]
 
 
 def _columns(row: Row) -> tuple[Any, ...]:
-    texts = [_words_of(one) for one in (row.request, *row.wordings)]
-    words = sorted({word for text in texts for words in text.values() for word in words})
+    texts = [base.words_of(one) for one in (row.request, *row.wordings)]
+    words = sorted({_kept_as(name, word) for text in texts for name, words in text.items() for word in words})
     names = base.application_of(row.application), base.env_of(row.env), _plain(row.session)
     told = row.success, row.imported, row.task_key, text_key(row.to_embed)
     return row.id, row.to_json(), *names, *told, len(texts[0]["raw"]), len(texts[0]["masked"]), words
@@ -359,27 +356,22 @@ def _unlocked(connection: Connection, query: str, values: Mapping[str, Any]) -> 
 
 def _inside(filter: Filter, task_key: str | None = None) -> tuple[str, dict[str, Any]]:
     """The condition of a filter and its values."""
-    given = {
-        "application": None if filter.application is None else base.application_of(filter.application),
-        "env": None if filter.env is None else base.env_of(filter.env),
-        "session": _plain(filter.exclude_session) if filter.exclude_session else None,
-        "only": None if filter.only is None else [id for id in filter.only if is_id(id)],
-        "task_key": task_key,
-    }
-    values: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    values = base.compared(filter, task_key)
     parts = ["NOT removed", *(_CONDITIONS[name] for name in values)]
-    imported = filter.min_trust if filter.min_trust_imported is None else filter.min_trust_imported
-    if filter.min_trust.rank or imported.rank:
+    if filter.exclude_session:
+        values["session"] = _plain(filter.exclude_session)
+    if filter.only is not None:
+        values["only"] = [id for id in filter.only if is_id(id)]
+    if any(least.rank for least in filter.least):
         parts.append("trust = ANY(CASE WHEN imported THEN %(imported)s::text[] ELSE %(own)s::text[] END)")
-        for name, least in (("own", filter.min_trust), ("imported", imported)):
+        for name, least in zip(("own", "imported"), filter.least, strict=True):
             values[name] = [level.value for level in Trust if level.rank >= least.rank]
     return " AND ".join(parts), values
 
 
-def _words_of(request: Request) -> dict[str, list[str]]:
-    """The words of a request, raw and masked, as they stand in a `tsvector`."""
-    masked = [_MASKED + word[:_LONGEST_WORD] for word in request.masked_words]
-    return {"raw": [word[:_LONGEST_WORD] for word in request.words], "masked": masked}
+def _kept_as(name: str, word: str) -> str:
+    """A word of a raw or masked text as it stands in a `tsvector`."""
+    return _MASKED * (name == "masked") + word[:_LONGEST_WORD]
 
 
 def _lexeme(word: str) -> str:

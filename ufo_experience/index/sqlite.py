@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,9 @@ from ufo_experience.store.folder import FolderStore
 WINDOW = 256  # records that become rows, and texts that are embedded, at a time
 ENOUGH = 2 * base.SAME_SESSION  # rows that share the rarest words: more common ones are not looked up then
 NEWER = 1_000  # vectors that may be missing in the file before it is written again by itself
+FILTERS = 32  # whose bitmaps are kept
 _AMONG = "IN (SELECT value FROM json_each(?))"
+_CHANGED = "SELECT number, id, change, live FROM record WHERE indexed IS NOT change ORDER BY number"
 
 
 class SqliteIndex:
@@ -40,72 +43,63 @@ class SqliteIndex:
         self._store, self._catalog, self._embedder = store, store.catalog, embedder
         self._lock = threading.RLock()
         self._vectors = FolderVectors(self._catalog)
-        self._allowed: dict[Filter, NDArray[np.bool_]] = {}
-        self._seen: tuple[Any, ...] | None = None
-        self._rows, self._trusted, self._lengths = 0, 1, {"raw": 1.0, "masked": 1.0}
-        self._catalog.require("index", "11", tables.SCHEMA)
+        # which vectors are of rows that pass a filter, kept until something changes: agents ask with few filters
+        self._allowed = lru_cache(FILTERS)(lambda filter, *state: self._bitmap(filter))
 
     def candidates(
         self, request: Request, *, vector: Vector | None = None, filter: Filter | None = None, limit: int = base.LIMIT
     ) -> list[Candidate]:
         self._refresh()
-        filter = filter or Filter()
-        asked = {"raw": list(request.words), "masked": request.masked_words}
+        filter, total = filter or Filter(), self._total()
         numbers: set[int] = set()
-        shares = {}
+        weights = {}
+        asked = base.words_of(request)
         for column, words in asked.items():
-            counts = self._counts("trusted", column, words)
-            shares[column] = base.Share(words, self._weights(counts), self._lengths[column])
-            numbers |= set(self._by_words("trusted", column, counts, filter, limit))
-            if not tables.asks_for_trusted(filter):
-                held = self._counts("held", column, words)
-                numbers |= set(self._by_words("held", column, held, filter, limit))
-        cosines: dict[int, float] = {}
+            counts = {table: self._counts(table, column, words) for table in tables.tables_of(filter)}
+            for table, known in counts.items():
+                numbers |= set(self._by_words(table, column, known, filter, limit))
+            weights[column] = base.weights(counts["trusted"], total["trusted", "rows"])
         if vector is not None:
             numbers |= set(self._by_vector(vector, filter, limit))
-            cosines = self._cosines(vector, numbers)
-        found = []
-        for number, row in self._load(numbers).items():
-            raw, masked = shares["raw"].of(row.request.words), shares["masked"].of(row.request.masked_words)
-            found.append(Candidate(row, raw, masked, cosines.get(number)))
-        return sorted(found, key=lambda one: one.order)
+        averages = {column: total["trusted", column] / max(1, total["trusted", "rows"]) for column in asked}
+        return base.ranked(self._near(numbers, vector), asked, weights, averages)
 
     def rows(
         self, ids: Iterable[str] | None = None, *, filter: Filter | None = None, task_key: str | None = None
     ) -> list[Row]:
         self._refresh()
         filter = filter or Filter()
-        where, given = tables.sql_where(filter if ids is None else replace(filter, only=frozenset(ids)))
-        if task_key is not None:
-            where, given = f"{where} AND task_key = ?", [*given, task_key]
+        where, given = tables.sql_where(filter if ids is None else replace(filter, only=frozenset(ids)), task_key)
         found = self._catalog.read(f"SELECT data FROM row WHERE {where} ORDER BY id", given)
         return [base.row_from_json(data) for (data,) in found]
 
     def rarity(self, words: Collection[str]) -> dict[str, float]:
-        if self._seen is None:  # else as the candidates were found
-            self._refresh()
-        return self._weights(self._counts("trusted", "raw", words))
+        self._refresh()
+        return base.weights(self._counts("trusted", "raw", words), self._total()["trusted", "rows"])
 
     def count(self, filter: Filter | None = None) -> int:
         self._refresh()
         where, given = tables.sql_where(filter or Filter())
         return int(self._catalog.read(f"SELECT count(*) FROM row WHERE {where}", given)[0][0])
 
+    def _total(self) -> Counter[tuple[str, str]]:
+        """Of both tables of words: the rows, and the words of their tasks."""
+        found = self._catalog.read("SELECT place, word, texts FROM word WHERE place IN ('trusted', 'held')")
+        return Counter({(table, what): count for table, what, count in found})
+
     def _counts(self, table: str, column: str, words: Iterable[str]) -> dict[str, int]:
         """In how many texts each word stands."""
         ask = f"SELECT word, texts FROM word WHERE place = ? AND word {_AMONG}"
-        found = self._catalog.read(ask, (f"{table} {column}", json.dumps(sorted(set(words)))))
+        found = self._catalog.read(ask, (f"{table} {column}", json.dumps([*words])))
         return dict.fromkeys(words, 0) | dict(found)
-
-    def _weights(self, counts: Mapping[str, int]) -> dict[str, float]:
-        return {word: base.weight(count, self._trusted) for word, count in counts.items()}
 
     def _by_words(self, table: str, column: str, counts: Mapping[str, int], filter: Filter, limit: int) -> list[int]:
         where, given = tables.sql_where(filter)
         found: list[int] = []
         for match in tables.matches_of(column, counts):
             if len(found) < ENOUGH:
-                found = self._of_many_tasks(tables.BY_WORDS.format(table=table, where=where), [match, *given], limit)
+                ask = tables.BY_WORDS.format(table=table, where=where)
+                found = self._of_many_tasks(ask, {**given, "words": match}, limit)
         return found
 
     def _by_vector(self, vector: Vector, filter: Filter, limit: int) -> list[int]:
@@ -114,25 +108,25 @@ class SqliteIndex:
             if length is None:
                 return []
             base.expect_length(self._embedder().name, len(vector), length)
+            allowed = self._allowed(filter, self._catalog.meta("change"), *self._vectors.state())
             where, given = tables.sql_where(filter)
             found: list[int] = []
             for k in (2 * limit, base.CROWD):  # more where a few tasks crowd the first places
-                near = self._vectors.nearest(vector, self._allowed_by(filter), k)
-                found = self._of_many_tasks(tables.BY_VECTOR.format(where=where), [json.dumps(near), *given], limit)
+                near = self._vectors.nearest(vector, allowed, k)
+                ask = tables.BY_VECTOR.format(where=where)
+                found = self._of_many_tasks(ask, {**given, "near": json.dumps(near)}, limit)
                 if len(found) == limit or len(near) < k:
                     break
             return found
 
-    def _allowed_by(self, filter: Filter) -> NDArray[np.bool_]:
-        """Which vectors are of rows that pass a filter; kept until something changes: agents ask with few filters."""
-        if filter not in self._allowed:
-            where, given = tables.sql_where(filter)
-            numbers = self._numbers(f"SELECT DISTINCT vector FROM row WHERE vector NOT NULL AND {where}", given)
-            self._allowed[filter] = np.zeros(max(numbers, default=0) + 1, bool)
-            self._allowed[filter][numbers] = True
-        return self._allowed[filter]
+    def _bitmap(self, filter: Filter) -> NDArray[np.bool_]:
+        where, given = tables.sql_where(filter)
+        numbers = self._numbers(f"SELECT DISTINCT vector FROM row WHERE vector NOT NULL AND {where}", given)
+        allowed = np.zeros(max(numbers, default=0) + 1, bool)
+        allowed[numbers] = True
+        return allowed
 
-    def _of_many_tasks(self, ask: str, given: Sequence[Any], limit: int) -> list[int]:
+    def _of_many_tasks(self, ask: str, given: Mapping[str, Any], limit: int) -> list[int]:
         """The numbers of the first rows that a query gives, few of them of one task or session."""
 
         def few(db: sqlite3.Connection) -> list[int]:
@@ -150,20 +144,18 @@ class SqliteIndex:
 
         return self._catalog.run(few)
 
-    def _cosines(self, vector: Vector, numbers: Collection[int]) -> dict[int, float]:
-        ask = f"""SELECT row.number, text_vector.data FROM row JOIN text_vector ON text_vector.number = row.vector
-            WHERE embedder = ? AND length(text_vector.data) = ? AND row.number {_AMONG}"""
-        found = self._catalog.read(ask, (self._embedder().name, 2 * len(vector), json.dumps(sorted(numbers))))
-        if not found:
-            return {}
-        cosines = unpacked([data for _, data in found]) @ np.asarray(vector, np.float32)
-        return dict(zip((number for number, _ in found), cosines.tolist(), strict=True))
+    def _near(self, numbers: Collection[int], vector: Vector | None) -> list[tuple[Row, float | None]]:
+        """Rows by number, and their cosine where there is a vector."""
+        ask = f"""SELECT row.data, text_vector.data FROM row LEFT JOIN text_vector ON text_vector.number = row.vector
+            AND embedder = ? AND length(text_vector.data) = ? WHERE row.number {_AMONG}"""
+        name, size = ("", 0) if vector is None else (self._embedder().name, 2 * len(vector))
+        found = self._catalog.read(ask, (name, size, json.dumps([*numbers])))
+        return [
+            (base.row_from_json(row), None if vector is None or not kept else float((unpacked([kept]) @ vector)[0]))
+            for row, kept in found
+        ]
 
-    def _load(self, numbers: Collection[int]) -> dict[int, Row]:
-        found = self._catalog.read(f"SELECT number, data FROM row WHERE number {_AMONG}", (json.dumps([*numbers]),))
-        return {number: base.row_from_json(data) for number, data in found}
-
-    def _numbers(self, ask: str, given: Iterable[Any]) -> list[int]:
+    def _numbers(self, ask: str, given: Mapping[str, Any]) -> list[int]:
         return [number for (number,) in self._catalog.read(ask, given)]
 
     # ---- small values that cost a request ----
@@ -184,14 +176,16 @@ class SqliteIndex:
             self._store.look_everywhere()
         self._refresh()
         try:
-            embedded, cached = self._embed_missing(embedder, progress)
+            embedded, waited = self._embed_missing(embedder, progress)
         finally:
             self._erase()
         with self._lock:  # the file of vectors is written where it lacks many
             self._vectors.write(embedder.name, 1 if thorough else NEWER)
         if thorough:
             self._catalog.tidy()
-        return IndexReport(self._rows, embedded, cached)
+        total = self._total()
+        rows = sum(total[table, "rows"] for table in tables.TABLES)
+        return IndexReport(rows, embedded, rows - waited)
 
     def rebuild(self, progress: Progress | None = None) -> IndexReport:
         embedder = self._embedder()
@@ -199,18 +193,14 @@ class SqliteIndex:
             if self._catalog.check():
                 self._catalog.drop()
             elif self._faults():
-                self._catalog.write(tables.forget_rows)
-            kept = self._length_kept(embedder.name)
-            if kept is not None and kept != base.length_of(embedder):
-                self._catalog.write(tables.forget_vectors, embedder.name)
-                self._vectors.delete()
+                self._catalog.make_anew()
+            self._catalog.write(tables.use_embedder, embedder.name, base.length_of(embedder))
             self._vectors.forget()
-            self._seen = None
         return self.sync(progress, thorough=True)
 
     def missing(self) -> list[str]:
         self._refresh()
-        return [row.to_embed for row in self._load(self._without_vector()).values()]
+        return [row.to_embed for row in self._without_vector()]
 
     def embedder_name(self) -> str | None:
         name: str | None = self._catalog.meta("embedder")
@@ -223,13 +213,12 @@ class SqliteIndex:
     def close(self) -> None:
         with self._lock:
             self._vectors.forget()
-            self._seen, self._allowed = None, {}
 
     def _faults(self) -> list[str]:
         """What does not fit together in a file that SQLite can read."""
         self._refresh()
-        astray = """SELECT count(*) FROM record LEFT JOIN row USING (number) WHERE live != (row.number IS NOT NULL)
-            AND record.change <= (SELECT value FROM meta WHERE name = 'row change')"""
+        astray = """SELECT count(*) FROM record LEFT JOIN row USING (number)
+            WHERE live != (row.number IS NOT NULL) AND indexed = change"""
         lost = self._catalog.read(astray)[0][0]
         problems = [f"{lost} rows are not those of the records"] if lost else []
         try:
@@ -241,32 +230,22 @@ class SqliteIndex:
 
     def _refresh(self) -> None:
         """Take in what the store has committed since, whoever did; costs microseconds when nothing has changed."""
-        change = self._store.change()
-        if self._seen == (change, *self._vectors.state()):
-            return
-        with self._lock:
-            taken = int(self._catalog.meta("row change") or 0)
-            if taken < change:
-                self._follow(taken, change)
+        self._store.revision()  # the store looks for it first
+        if waiting := self._catalog.read(_CHANGED):
+            with self._lock:
+                for start in range(0, len(waiting), WINDOW):
+                    self._follow(waiting[start : start + WINDOW])
                 self._embed_at_once()
-            self._allowed = {}
-            self._rows, trusted, raw, masked = self._catalog.read("SELECT * FROM total")[0]
-            self._trusted = max(trusted, 1)
-            self._lengths = {"raw": (raw or 1) / self._trusted, "masked": (masked or 1) / self._trusted}
-            self._seen = change, *self._vectors.state()
 
-    def _follow(self, taken: int, change: int) -> None:
-        """Make the rows of the records that changed after one change."""
-        ask = """SELECT record.number, record.id, record.change FROM record LEFT JOIN row USING (number)
-            WHERE record.change > ? AND live AND row.change IS NOT record.change ORDER BY record.change, number"""
-        waiting, made_all = self._catalog.read(ask, (taken,)), True
-        for start in range(0, len(waiting) or 1, WINDOW):
-            window = waiting[start : start + WINDOW]
-            records = {one.id: one for one in self._store.scan([id for _, id, _ in window])}
-            made_all = made_all and len(records) == len(window)  # else what cannot be read now is tried again
-            rows = [(number, made, base.row_of(records[id])) for number, id, made in window if id in records]
-            marks = {"row change": change} if made_all and start + WINDOW >= len(waiting) else {}
-            self._catalog.write(tables.follow, taken, rows, marks)
+    def _follow(self, waiting: Sequence[tuple[int, str, int, bool]]) -> None:
+        """Make the rows of records that have changed."""
+        records = {one.id: one for one in self._store.scan([id for _, id, _, live in waiting if live])}
+        made = [
+            (number, change, base.row_of(records[id]) if live else None)
+            for number, id, change, live in waiting
+            if id in records or not live  # what cannot be read now is tried again
+        ]
+        self._catalog.write(tables.put_rows, made)
 
     def _embed_at_once(self) -> None:
         """New records where no service is asked; what cannot be embedded now waits for `sync`, which says why."""
@@ -274,30 +253,28 @@ class SqliteIndex:
             if not asks_service(embedder := self._embedder()):
                 self._embed_missing(embedder, None)
 
-    def _length_kept(self, embedder: str) -> int | None:
-        """The length of the vectors of an embedder that are there."""
-        found = self._numbers("SELECT length(data) / 2 FROM text_vector WHERE embedder = ? LIMIT 1", (embedder,))
-        return found[0] if found else None
-
     def _embed_missing(self, embedder: Embedder, progress: Progress | None) -> tuple[int, int]:
-        """Embed what has no vector; returns how many texts, and how many rows had theirs."""
+        """Embed what has no vector; returns how many texts, and of how many rows they are."""
         if self.embedder_name() not in (None, embedder.name):
             self._catalog.write(tables.use_embedder, embedder.name)
         waiting = self._without_vector()
-        texts = {text_key(row.to_embed): row.to_embed for row in self._load(waiting).values()}
+        texts = {text_key(row.to_embed): row.to_embed for row in waiting}
         keys, done = [*texts], 0
         while window := keys[done : done + WINDOW]:  # each is kept as soon as it is there
             found = embedder.embed([texts[key] for key in window])
-            base.expect_length(embedder.name, found.shape[1], self._length_kept(embedder.name))
+            ask = "SELECT length(data) / 2 FROM text_vector WHERE embedder = :name LIMIT 1"
+            kept = self._numbers(ask, {"name": embedder.name})
+            base.expect_length(embedder.name, found.shape[1], kept[0] if kept else None)
             data = {key: packed(vector) for key, vector in zip(window, found, strict=True)}
             self._catalog.write(tables.put_vectors, embedder.name, data)
             done += len(found)
             if progress is not None:
                 progress("embedded", done, len(texts))
-        return len(texts), self._rows - len(waiting)
+        return len(texts), len(waiting)
 
-    def _without_vector(self) -> list[int]:
-        return self._numbers("SELECT number FROM row WHERE vector IS NULL ORDER BY number", ())
+    def _without_vector(self) -> list[Row]:
+        found = self._catalog.read("SELECT data FROM row WHERE vector IS NULL ORDER BY number")
+        return [base.row_from_json(data) for (data,) in found]
 
     def _erase(self) -> None:
         """After records went: no byte of their words and vectors stays in the files."""

@@ -1,32 +1,33 @@
-"""Tables and statements of the SQLite index: rows, words (FTS5), vectors, and small values that cost a request."""
+"""What is written into the tables of the SQLite index: rows, words (FTS5), vectors; and how words are looked for."""
 
 import json
 import sqlite3
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
-from ufo_experience.index.base import CROWD, RAREST, Filter, Row, application_of, env_of, text_key
+from ufo_experience.index.base import CROWD, RAREST, Filter, Row, application_of, compared, env_of, text_key
 from ufo_experience.schema import Trust
-from ufo_experience.store.catalog import note, noted, statements
+from ufo_experience.store.catalog import note, noted
 
 PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
 MATCHES = 1_000  # rows that are looked at for single words
 TABLES = ("trusted", "held")  # of words: what is not trusted is looked for, and counts in no weight
 COLUMNS = ("raw", "masked")  # of each: the words of a request as they are, and with values masked
-SCHEMA = statements(Path(__file__).with_name("sqlite.sql"))
 _KNOWN = "row.number, task_key, success, session"  # of a row, to see which are runs of one task
 BY_WORDS = f"""
     SELECT DISTINCT {_KNOWN} FROM {{table}} JOIN row ON row.number = {{table}}.rowid / {PLACES}
-    WHERE {{table}} MATCH ? AND {{where}} ORDER BY {{table}}.rank LIMIT {CROWD}
+    WHERE {{table}} MATCH :words AND {{where}} ORDER BY {{table}}.rank LIMIT {CROWD}
 """
 BY_VECTOR = f"""
-    SELECT {_KNOWN} FROM json_each(?) AS near CROSS JOIN row ON row.vector = near.value WHERE {{where}} LIMIT {CROWD}
+    SELECT {_KNOWN} FROM json_each(:near) AS near CROSS JOIN row ON row.vector = near.value
+    WHERE {{where}} LIMIT {CROWD}
 """
-_VECTOR = "(SELECT number FROM text_vector WHERE text_key = ? AND embedder = ?)"
+_CONDITIONS = {name: f"{name} = :{name}" for name in ("application", "env", "task_key")}
+_CONDITIONS |= {"session": "session != :session", "only": "row.id IN (SELECT value FROM json_each(:only))"}
+_VECTOR = "(SELECT number FROM text_vector WHERE text_key = row.text_key AND embedder = ?)"
 
 
 def matches_of(column: str, counts: Mapping[str, int]) -> list[str]:
@@ -48,60 +49,69 @@ def _is_trusted(trust: Trust, imported: bool) -> bool:
     return trust.rank >= (Trust.APPROVED if imported else Trust.VERIFIED).rank
 
 
-def asks_for_trusted(filter: Filter) -> bool:
-    """True for a filter that lets nothing else pass: half of a question is not asked."""
-    return _is_trusted(filter.min_trust, False) and _is_trusted(filter.min_trust_imported or filter.min_trust, True)
+def tables_of(filter: Filter) -> Sequence[str]:
+    """The tables of words that have rows which pass a filter: half of a question is not asked where all are trusted."""
+    own, imported = filter.least
+    return TABLES[:1] if _is_trusted(own, False) and _is_trusted(imported, True) else TABLES
 
 
-def sql_where(filter: Filter) -> tuple[str, list[Any]]:
-    """A filter as a condition on rows, and what it is given."""
-    imported = filter.min_trust_imported or filter.min_trust
-    parts = ["trust >= CASE WHEN imported THEN ? ELSE ? END"]
-    given: list[Any] = [imported.rank, filter.min_trust.rank]
-    for name, value in (("application", application_of(filter.application)), ("env", env_of(filter.env))):
-        if getattr(filter, name) is not None:
-            parts.append(f"{name} = ?")
-            given.append(value)
-    if filter.exclude_session:
-        parts.append("session != ?")
-        given.append(filter.exclude_session)
+def sql_where(filter: Filter, task_key: str | None = None) -> tuple[str, dict[str, Any]]:
+    """A filter as a condition on rows, and its values."""
+    values = compared(filter, task_key)
+    parts = ["trust >= CASE WHEN imported THEN :imported ELSE :own END", *(_CONDITIONS[name] for name in values)]
+    values |= {name: least.rank for name, least in zip(("own", "imported"), filter.least, strict=True)}
     if filter.only is not None:
-        parts.append("row.id IN (SELECT value FROM json_each(?))")
-        given.append(json.dumps(sorted(filter.only)))
-    return " AND ".join(parts), given
+        values["only"] = json.dumps([*filter.only])
+    return " AND ".join(parts), values
 
 
-def follow(db: sqlite3.Connection, taken: int, rows: Sequence[tuple[int, int, Row]], marks: Mapping[str, int]) -> None:
-    """Write what came after a change: rows (number, change, row) with their words, up to where it is."""
-    _drop_dead(db, taken)
-    embedder = noted(db, "embedder")
-    for number, change, row in rows:
-        _drop(db, number)
-        requests = [row.request, *row.wordings][:PLACES]
-        texts = [
-            (place, " ".join(one.words), " ".join(one.masked_words))
-            for place, one in enumerate(requests, start=number * PLACES)
-        ]
-        trusted = _is_trusted(row.trust, row.imported)
-        table = TABLES[not trusted]
-        db.executemany(f"INSERT INTO {table} (rowid, raw, masked) VALUES (?, ?, ?)", texts)
-        _count(db, table, texts, 1)
-        columns = (
-            *(number, row.id, change, row.to_json(), application_of(row.application), env_of(row.env)),
-            *(row.session, row.trust.rank, row.imported, row.success, row.task_key, key := text_key(row.to_embed)),
-            *(trusted, len(row.request.words), len(row.request.masked_words)),
-        )
-        insert = f"INSERT INTO row VALUES ({', '.join('?' * len(columns))}, {_VECTOR})"
-        db.execute(insert, (*columns, key, embedder))
-    note(db, **marks)
+def put_rows(db: sqlite3.Connection, made: Sequence[tuple[int, int, Row | None]]) -> None:
+    """Write what records came to: their number, the change that is taken in by it, and the row (None for none)."""
+    for number, change, row in made:
+        had_row = _drop(db, number)
+        if row is not None:
+            _insert(db, number, row)
+        elif had_row:
+            note(db, **{"to erase": 1})
+        db.execute("UPDATE record SET indexed = ? WHERE number = ?", (change, number))
 
 
-def _count(db: sqlite3.Connection, table: str, texts: Iterable[tuple[int, str, str]], times: int) -> None:
-    """Count the words of texts that come (`times` 1) or go (-1)."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for _, *columns in texts:
-        for column, text in zip(COLUMNS, columns, strict=True):
-            counts.update((f"{table} {column}", word) for word in set(text.split()))
+def _insert(db: sqlite3.Connection, number: int, row: Row) -> None:
+    trusted, requests = _is_trusted(row.trust, row.imported), [row.request, *row.wordings][:PLACES]
+    table, texts = TABLES[not trusted], [(" ".join(one.words), " ".join(one.masked_words)) for one in requests]
+    places = [(number * PLACES + place, *text) for place, text in enumerate(texts)]
+    db.executemany(f"INSERT INTO {table} (rowid, raw, masked) VALUES (?, ?, ?)", places)
+    lengths = len(row.request.words), len(row.request.masked_words)
+    _count(db, table, texts, lengths, 1)
+    columns = (
+        *(number, row.id, row.to_json(), application_of(row.application), env_of(row.env), row.session),
+        *(row.trust.rank, row.imported, row.success, row.task_key, text_key(row.to_embed), trusted, *lengths, None),
+    )
+    db.execute(f"INSERT INTO row VALUES ({', '.join('?' * len(columns))})", columns)
+    db.execute(f"UPDATE row SET vector = {_VECTOR} WHERE number = ?", (noted(db, "embedder"), number))
+
+
+def _drop(db: sqlite3.Connection, number: int) -> bool:
+    """Delete the row of a record, where there is one."""
+    found = db.execute("SELECT counted, raw, masked FROM row WHERE number = ?", (number,)).fetchone()
+    if found:
+        db.execute("DELETE FROM row WHERE number = ?", (number,))
+        trusted, *lengths = found
+        table, where = TABLES[not trusted], f"rowid >= {number * PLACES} AND rowid < {(number + 1) * PLACES}"
+        texts = db.execute(f"SELECT raw, masked FROM {table} WHERE {where}").fetchall()
+        _count(db, table, texts, lengths, -1)
+        db.execute(f"DELETE FROM {table} WHERE {where}")
+    return found is not None
+
+
+def _count(
+    db: sqlite3.Connection, table: str, texts: Sequence[Sequence[str]], lengths: Sequence[int], times: int
+) -> None:
+    """Count a row, the length of its task, and the words of its texts, that comes (`times` 1) or goes (-1)."""
+    counts: Counter[tuple[str, str]] = Counter({(table, "rows"): 1})
+    for number, column in enumerate(COLUMNS):
+        counts[table, column] = lengths[number]
+        counts.update((f"{table} {column}", word) for text in texts for word in set(text[number].split()))
     add = "INSERT INTO word VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET texts = texts + excluded.texts"
     db.executemany(add, [(*place, times * count) for place, count in counts.items()])
 
@@ -110,39 +120,17 @@ def put_vectors(db: sqlite3.Connection, embedder: str, vectors: Mapping[str, byt
     """Write vectors by the key of their text, for the rows that have such a text."""
     rows = [(key, embedder, data) for key, data in vectors.items()]
     db.executemany("INSERT OR REPLACE INTO text_vector (text_key, embedder, data) VALUES (?, ?, ?)", rows)
-    db.executemany(f"UPDATE row SET vector = {_VECTOR} WHERE text_key = ?", [(key, embedder, key) for key in vectors])
+    db.executemany(f"UPDATE row SET vector = {_VECTOR} WHERE text_key = ?", [(embedder, key) for key in vectors])
     note(db, embedder=embedder)
 
 
-def use_embedder(db: sqlite3.Connection, embedder: str) -> None:
-    """Give each row its vector of an embedder, where there is one."""
-    db.execute(f"UPDATE row SET vector = {_VECTOR.replace('?', 'row.text_key', 1)}", (embedder,))
+def use_embedder(db: sqlite3.Connection, embedder: str, length: int | None = None) -> None:
+    """Give each row its vector of an embedder, where there is one; those of another length than it has now go."""
+    strange = "DELETE FROM text_vector WHERE embedder = ? AND length(data) != 2 * ?"
+    if length is not None and db.execute(strange, (embedder, length)).rowcount:
+        note(db, epoch=noted(db, "epoch") + 1)
+    db.execute(f"UPDATE row SET vector = {_VECTOR}", (embedder,))
     note(db, embedder=embedder)
-
-
-def forget_vectors(db: sqlite3.Connection, embedder: str) -> None:
-    """Delete the vectors of an embedder, which gives others now."""
-    db.execute("DELETE FROM text_vector WHERE embedder = ?", (embedder,))
-    use_embedder(db, embedder)
-
-
-def _drop(db: sqlite3.Connection, number: int) -> None:
-    db.execute("DELETE FROM row WHERE number = ?", (number,))
-    for table in TABLES:
-        where, given = "WHERE rowid >= ? AND rowid < ?", (number * PLACES, (number + 1) * PLACES)
-        if texts := db.execute(f"SELECT rowid, raw, masked FROM {table} {where}", given).fetchall():
-            _count(db, table, texts, -1)
-            db.execute(f"DELETE FROM {table} {where}", given)
-
-
-def _drop_dead(db: sqlite3.Connection, taken: int) -> None:
-    """Delete the rows of records that went after a change."""
-    ask = "SELECT number FROM row JOIN record USING (number) WHERE record.change > ? AND NOT live"
-    dead = [number for (number,) in db.execute(ask, (taken,))]
-    for number in dead:
-        _drop(db, number)
-    if dead:
-        note(db, **{"to erase": 1})
 
 
 def erase_what_is_unused(db: sqlite3.Connection) -> None:
@@ -153,9 +141,3 @@ def erase_what_is_unused(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM kept WHERE owner != '' AND owner NOT IN (SELECT id FROM row)")
     for table in TABLES:
         db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
-
-
-def forget_rows(db: sqlite3.Connection) -> None:
-    """Drop what is made from the records; vectors and kept values, which may have cost a request, stay."""
-    for statement in SCHEMA:
-        db.execute(statement)

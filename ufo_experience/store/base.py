@@ -277,6 +277,12 @@ class ExperienceStore(ABC):
         return [self.get(id) for id in wanted]
 
 
+def problem_of(error: DataError, place: str) -> Problem:
+    """What is told of an error at a place."""
+    field = f"[{error.field}]: " if error.field else ""
+    return Problem(file=error.file or place, line=error.line, code=error.code, message=field + error.reason)
+
+
 def event(kind: EventKind, id: str, **what: Any) -> Event:
     """An event of this moment."""
     return Event(kind=kind, id=id, time=datetime.now(timezone.utc), **what)

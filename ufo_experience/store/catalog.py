@@ -9,16 +9,18 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ufo_experience.errors import LockedError, StorageError
 
 FOLDER, FILE = ".index", "index.sqlite"
+VERSION = 20  # of the tables
+_TABLES = Path(__file__).with_name("catalog.sql").read_text("utf-8").split(";\n")
+_ALL_THERE = "SELECT 1 FROM meta, record, row, word, trusted, held, text_vector, kept LIMIT 0"
 _BUSY_S = 30.0  # somebody else writes for some milliseconds, after a clone for some seconds
-_META = "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID"
 _log = logging.getLogger(__name__)
 _inherited: list[sqlite3.Connection] = []  # of the parent of a fork: closing one would let go of the parent's locks
 _T = TypeVar("_T")
@@ -30,20 +32,13 @@ class Catalog:
 
     def __init__(self, root: Path) -> None:
         self.path = root / FOLDER / FILE
-        self._schemas: dict[str, tuple[str, Sequence[str]]] = {}
         self._connection: sqlite3.Connection | None = None
         self._process, self._lock = os.getpid(), threading.RLock()
         self.in_memory = False
 
-    def require(self, name: str, version: str, statements: Sequence[str]) -> None:
-        """See to it that these tables are there; after another version all statements are executed."""
-        self._schemas[name] = (version, statements)
-        if self._connection is not None:
-            self.run(self._require)
-
-    def read(self, sql: str, given: Iterable[Any] = ()) -> Rows:
+    def read(self, sql: str, given: Sequence[Any] | Mapping[str, Any] = ()) -> Rows:
         """The rows of a query."""
-        return self.run(lambda db: db.execute(sql, tuple(given)).fetchall())
+        return self.run(lambda db: db.execute(sql, given).fetchall())
 
     def write(self, act: Callable[..., object], *given: Any) -> None:
         """Do something with the connection, and with what is given, in one transaction."""
@@ -68,6 +63,10 @@ class Catalog:
                 return self._do(act, write)
             except sqlite3.Error as error:
                 raise StorageError(f"{self.path}: {error}") from error
+
+    def make_anew(self) -> None:
+        """Make all tables again; what has cost a request stays."""
+        self.write(_make)
 
     def drop(self) -> None:
         """Delete the file; the next use makes it anew."""
@@ -108,9 +107,10 @@ class Catalog:
 
     def _do(self, act: Callable[[sqlite3.Connection], _T], write: bool) -> _T:
         db = self._open()
-        if not write or db.in_transaction:
+        if not write:
             return act(db)
-        with _transaction(db):
+        db.execute("BEGIN IMMEDIATE")
+        with db:
             return act(db)
 
     def _open(self) -> sqlite3.Connection:
@@ -120,27 +120,23 @@ class Catalog:
             self._connection = self._connected(str(self.path))
         return self._connection
 
-    def _connected(self, place: str) -> sqlite3.Connection:
+    def _connected(self, place: str, copied: str = "") -> sqlite3.Connection:
         db = sqlite3.connect(place, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         try:
             for pragma in ("page_size = 8192", "journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
                 db.execute(f"PRAGMA {pragma}")
-            self._require(db)
+            if copied:
+                with suppress(sqlite3.Error), closing(sqlite3.connect(copied, uri=True)) as other:
+                    other.backup(db)
+            if not _is_whole(db):
+                db.execute("BEGIN IMMEDIATE")
+                with db:
+                    if not _is_whole(db):  # another process may have been faster
+                        _make(db)
         except BaseException:
             db.close()
             raise
         return db
-
-    def _require(self, db: sqlite3.Connection) -> None:
-        db.execute(_META)
-        for name, (version, statements) in self._schemas.items():
-            if _is_whole(db, name, version):
-                continue
-            with _transaction(db):
-                if not _is_whole(db, name, version):  # another process may have been faster
-                    for statement in statements:
-                        db.execute(statement)
-                    note(db, **{f"schema of {name}": version, f"tables of {name}": " ".join(_tables(db))})
 
     def _mend(self, error: sqlite3.Error) -> None:
         """After a failure: a damaged file is made anew; where the disk refuses, a copy of it in memory goes on."""
@@ -154,27 +150,21 @@ class Catalog:
             self.drop()
             if not os.path.lexists(self.path):
                 return  # else another process has it open, and Windows keeps it until that one ends
-        self._connection, self.in_memory = self._connected(":memory:"), True
-        if refused:
-            address = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
-            with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True)) as on_disk:
-                on_disk.backup(self._connection)
-            self._require(self._connection)
+        copied = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1" if refused else ""
+        self._connection, self.in_memory = self._connected(":memory:", copied), True
 
 
-def statements(file: Path) -> list[str]:
-    """The statements of a file, which have an empty line between two: a trigger holds semicolons."""
-    return file.read_text(encoding="utf-8").split("\n\n")
-
-
-def _is_whole(db: sqlite3.Connection, name: str, version: str) -> bool:
+def _is_whole(db: sqlite3.Connection) -> bool:
     """True when the tables are of this version, and none of them is gone."""
-    made = str(noted(db, f"tables of {name}")).split()
-    return bool(noted(db, f"schema of {name}") == version and set(made) <= _tables(db))
+    with suppress(sqlite3.OperationalError):
+        db.execute(_ALL_THERE)
+        return bool(db.execute("PRAGMA user_version").fetchone()[0] == VERSION)
+    return False
 
 
-def _tables(db: sqlite3.Connection) -> set[str]:
-    return {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+def _make(db: sqlite3.Connection) -> None:
+    for statement in (*_TABLES, f"PRAGMA user_version = {VERSION}"):
+        db.execute(statement)
 
 
 def noted(db: sqlite3.Connection, name: str) -> Any:
@@ -186,14 +176,3 @@ def note(db: sqlite3.Connection, **values: Any) -> None:
     """Keep values; inside a transaction."""
     db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
     db.execute("DELETE FROM meta WHERE value IS NULL")
-
-
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    finally:
-        if db.in_transaction:
-            db.execute("ROLLBACK")

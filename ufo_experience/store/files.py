@@ -83,10 +83,13 @@ def read_lines(path: Path, limit: int) -> Iterator[tuple[int, str]]:
 
 def stamp_of(path: str | Path) -> str:
     """What tells that a file or folder has changed, its time at the end; "" when there is none."""
-    with storage_errors(path), suppress(FileNotFoundError):
+    try:
         info = os.lstat(path)
-        return f"{info.st_size} {info.st_mtime_ns}"  # both are kept by who copies a store
-    return ""
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror}") from error
+    return f"{info.st_size} {info.st_mtime_ns}"  # both are kept by who copies a store
 
 
 def _reason(error: OSError) -> str:

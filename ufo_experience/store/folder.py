@@ -31,7 +31,7 @@ from ufo_experience.store.catalog import Catalog, Rows
 from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import View
-from ufo_experience.store.watch import EVENTS, RECORDS, Read, Watch, examine, status_of
+from ufo_experience.store.watch import EVENTS, RECORDS, Read, Watch, status_of
 
 STORE_FILE, SECRET = "store.json", ".key"
 VERSION = 2
@@ -88,22 +88,16 @@ class FolderStore(ExperienceStore):
     def look_everywhere(self) -> None:
         """Take in what others changed in any file, and bring `experience.yaml` up to date with it."""
         self._watch.refresh(everything=True)
-        if not self._view.is_current(self.change()):
+        if not self._view.is_current():
             with self._writing():
                 pass  # at its end the view follows
 
     def events(self, id: str | None = None) -> Iterator[Event]:
-        for _, found in self._watch.events_in(self._watch.event_lines()):
-            if isinstance(found, Event) and id in (None, found.id):
-                yield found
+        return (one for one in self._watch.events() if isinstance(one, Event) and id in (None, one.id))
 
     def revision(self) -> str:
-        return str(self.change())
-
-    def change(self) -> int:
-        """The number of the last change; each record has that of its own."""
         self._watch.refresh()
-        return int(self.catalog.meta("change") or 0)
+        return str(self.catalog.meta("change"))
 
     def ids(self, *, removed: bool = False) -> list[str]:
         self._watch.refresh()
@@ -174,20 +168,25 @@ class FolderStore(ExperienceStore):
             kept = [one for one in self.events() if one.id not in wanted]
             erased = [event("removed", id, reason="purged") for id in wanted]
             files.replace_file(self.root / EVENTS, map(_line, [*kept, *erased]))
-            paths = {self.root / row[1] for row in rows}
-            paths |= {*(self.root / RECORDS).glob(f"*/.*{files.TEMP}")}  # of writers that died
-            for path in paths:
-                with files.storage_errors(path), suppress(FileNotFoundError):
-                    files.patiently(os.unlink, path)
-            for folder in {path.parent for path in paths if path.parent.exists()}:
-                files.sync_folder(folder)
-                with suppress(OSError):  # not empty
-                    folder.rmdir()
+            with files.storage_errors(self.root):
+                self._erase({self.root / row[1] for row in rows})
             self._watch.parsed.cache_clear()
+            self._watch.refresh()
         return gone
 
+    def _erase(self, paths: set[Path]) -> None:
+        """Delete files of records, with what writers that died left, and folders that are empty then."""
+        paths |= {*(self.root / RECORDS).glob(f"*/.*{files.TEMP}")}
+        for path in paths:
+            with suppress(FileNotFoundError):
+                files.patiently(os.unlink, path)
+        for folder in {path.parent for path in paths if path.parent.exists()}:
+            files.sync_folder(folder)
+            with suppress(OSError):  # not empty
+                folder.rmdir()
+
     def verify(self) -> StoreReport:
-        return examine(self.root, self._watch)
+        return self._watch.verify()
 
     def close(self) -> None:
         self.catalog.close()
@@ -201,7 +200,7 @@ class FolderStore(ExperienceStore):
             self._watch.refresh()
             yield
             try:
-                self._view.follow(self.change())
+                self._view.follow()
             except StorageError as error:  # what was asked for is done; the next writer tries again
                 _log.warning("%s", error)
 

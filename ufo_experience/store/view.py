@@ -8,13 +8,14 @@ import json
 import mmap
 import os
 import re
+import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 from ufo_experience.schema import Experience, Trust
 from ufo_experience.store.base import ExperienceStore
-from ufo_experience.store.catalog import Catalog
+from ufo_experience.store.catalog import Catalog, note
 from ufo_experience.store.files import replace_file, stamp_of, storage_errors
 
 VIEW = "experience.yaml"
@@ -23,6 +24,7 @@ HEAD = (
     b"# `ufo-experience import FILE` reads a file like this one.\n"
 )
 _EMPTY = HEAD + b"{}\n"
+_CHANGED = "viewed IS NOT change"
 _BELOW_KEY = re.compile(rb"(?: .*\n|\n)*")
 
 
@@ -46,19 +48,18 @@ class View:
     def __init__(self, root: Path, catalog: Catalog, scan: Callable[[list[str]], Iterable[Experience]]) -> None:
         self._path, self._catalog, self._scan = root / VIEW, catalog, scan
 
-    def follow(self, change: int) -> None:
+    def follow(self) -> None:
         """Bring the file up to date; the caller holds the lock. Raises `StorageError`."""
-        since, stamp, top = self._mark()
+        stamp, top = self._mark()
         now = stamp_of(self._path)
-        if (since, stamp) == (change, now):
-            return
         anew = stamp != now or now.startswith(f"{len(_EMPTY)} ")
-        since = 0 if anew else since
-        changed = sorted(self._catalog.read("SELECT number, id, live FROM record WHERE change > ?", (since,)))
-        live = {id: number for number, id, is_live in changed if is_live}
-        records = list(self._scan([*live]))
-        texts = dict.fromkeys((number for number, _, _ in changed), b"")
-        texts |= {live[one.id]: _entry(one, live[one.id]) for one in records if not left_out_of_view(one)}
+        where = "" if anew else f"WHERE {_CHANGED}"
+        changed = self._catalog.read(f"SELECT number, id, change, live FROM record {where} ORDER BY number")
+        if not changed and stamp == now:
+            return
+        numbers = {id: number for number, id, _, live in changed if live}
+        records = {numbers[one.id]: one for one in self._scan([*numbers])}
+        texts = {number: _entry(records.get(number), number) for number, *_ in changed}
         if anew:
             replace_file(self._path, [HEAD, *texts.values()] if any(texts.values()) else _EMPTY)
         else:
@@ -66,17 +67,25 @@ class View:
                 right = _blank_others(stream, {number: text for number, text in texts.items() if number <= top})
                 stream.seek(0, os.SEEK_END)
                 stream.write(b"".join(text for number, text in texts.items() if number not in right))
-        reached = change if len(records) == len(live) else since  # what cannot be read now is looked at again
-        self._catalog.note(**{VIEW: json.dumps([reached, stamp_of(self._path), max([top, *texts])])})
+        mark = json.dumps([stamp_of(self._path), max([top, *texts])])
+        # what cannot be read now is looked at again
+        shown = [(change, number) for number, _, change, live in changed if number in records or not live]
+        self._catalog.write(_note, mark, shown)
 
-    def is_current(self, change: int) -> bool:
+    def is_current(self) -> bool:
         """True when nothing has changed since it was written."""
-        return self._mark()[:2] == (change, stamp_of(self._path))
+        changed = self._catalog.read(f"SELECT 1 FROM record WHERE {_CHANGED} LIMIT 1")
+        return not changed and self._mark()[0] == stamp_of(self._path)
 
-    def _mark(self) -> tuple[int, str, int]:
-        """The change up to which the file was brought, its stamp then (another: others wrote it), the last number."""
-        since, stamp, top = json.loads(self._catalog.meta(VIEW) or '[0, "never", 0]')
-        return since, stamp, top
+    def _mark(self) -> tuple[str, int]:
+        """The stamp of the file when it was written (another: others wrote it), the last number that was in it."""
+        stamp, top = json.loads(self._catalog.meta(VIEW) or '["never", 0]')
+        return stamp, top
+
+
+def _note(db: sqlite3.Connection, mark: str, shown: Iterable[tuple[int, int]]) -> None:
+    note(db, **{VIEW: mark})
+    db.executemany("UPDATE record SET viewed = ? WHERE number = ?", shown)
 
 
 def _blank_others(stream: BinaryIO, texts: Mapping[int, bytes]) -> set[int]:
@@ -95,8 +104,10 @@ def _blank_others(stream: BinaryIO, texts: Mapping[int, bytes]) -> set[int]:
     return right
 
 
-def _entry(experience: Experience, number: int) -> bytes:
-    """One example as UFO writes it, under a key of its own."""
+def _entry(experience: Experience | None, number: int) -> bytes:
+    """One example as UFO writes it, under a key of its own; empty for what is left out."""
+    if experience is None or left_out_of_view(experience):
+        return b""
     from ufo_experience.integrations.formats import to_ufo_example
     from ufo_experience.store.safe_yaml import dump_yaml  # yaml is slow to load
 
