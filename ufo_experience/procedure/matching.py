@@ -247,7 +247,7 @@ def find_application(step: ProcedureStep, screen: Screen, application: str | Non
 def read_value(seen: LookedUp, screen: Screen) -> str:
     """The value in view where the run found its own; "" where none, or not just one, stands there."""
     key = rf"(?<!\w){re.escape(seen.key)}(?!\w)"
-    beside = re.compile(f"({_TOKEN}){_BETWEEN}{key}" if seen.before else f"{key}{_BETWEEN}({_TOKEN})")
+    beside = re.compile(f"({_TOKEN}){_BETWEEN}{key}" if seen.beside < 0 else f"{key}{_BETWEEN}({_TOKEN})")
     names = [one.name for one in screen.controls if one.role == role_of(seen.type) and not is_fixed(one.role)]
     texts = names if seen.whole else [found.rstrip(".") for name in names for found in beside.findall(name)]
     found = {text.strip() for text in texts} - {""}

@@ -44,12 +44,12 @@ class Target:
 @dataclass(frozen=True)
 class LookedUp:
     """Where what a step types had stood in view: behind the first `place` steps, in a control of this `type`: all of
-    that control's text (`whole`), or right beside `key`, a value of the new task."""
+    that control's text (`whole`), or right `beside` the value of that number (negative: before it), now `key`."""
 
     place: int
     type: str
     whole: bool = False
-    before: bool = False
+    beside: int = 0
     key: str = ""
 
     @property
@@ -65,7 +65,8 @@ class ProcedureStep:
     `value_from` says where what is typed or chosen, or the item, comes from: the task, a constant of the procedure, or
     nobody knows ("open"). `item_of` is the value of the task by which an item of a list, a row or a link is found.
     `missing` names what is open; a step with any is not carried out by itself. `optional` are the runs that did it and
-    all runs. `asked_for` is False for a step that is asked for first and of which the request names nothing.
+    all runs, None where all did; `varies` says that some acted on something else there, `confirmed` that runs of other
+    values name the same. `asked_for` is False for a step to ask for first of which the request names nothing.
     `shown` is as much of its name as may be told, None for all; `after` is the field filled right before, for one of
     several equal controls; `row_of` the value whose row the control stands in, `beside` what else that row holds.
     """
@@ -83,6 +84,8 @@ class ProcedureStep:
     after: str = ""
     missing: tuple[str, ...] = ()
     optional: tuple[int, int] | None = None
+    varies: bool = False
+    confirmed: bool = False
     ask_first: bool = False
     asked_for: bool = True
     shown: str | None = None
@@ -199,7 +202,7 @@ def read_step(number: int, step: Step) -> ProcedureStep:
 
 def _looked_up(seen: Seen, done: Sequence[Step]) -> LookedUp:
     place = sum(step.step_number <= seen.after for step in done)
-    return LookedUp(place, seen.type, seen.whole, key=str(seen.beside or ""))
+    return LookedUp(place, seen.type, seen.whole, seen.beside or 0)
 
 
 def _opens_menu(two: Sequence[Step]) -> bool:
