@@ -22,7 +22,7 @@ from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
 from ufo_experience.errors import DataError, ExperienceError, ServiceError, UsageError
 from ufo_experience.executor.drivers import PlaywrightDriver, SeleniumDriver, UfoDriver
-from ufo_experience.procedure.acts import Act, Stop, needs_consent, target_of
+from ufo_experience.procedure.acts import Act, Stop, target_of
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.matching import find
 from ufo_experience.procedure.render import phrase
@@ -217,7 +217,7 @@ class Executor:
         if isinstance(said, Stop) and said.reason in _MAY_COME and await self._comes():
             said = self.guide.next(self._view)
         act = said.act if isinstance(said, Stop) and said.reason == "needs_consent" else said
-        if not isinstance(act, Act) or not _is_grave(act):
+        if not isinstance(act, Act) or not act.is_grave:
             return said
         if _healed(act):
             return Stop("target_missing", "nothing is healed that is to be asked for first")
@@ -310,7 +310,7 @@ class Executor:
         except DataError as error:
             return "unexpected_screen", f"the agent's answer cannot be carried out: {error}"
         said = phrase(act.alone)
-        if (_is_grave(act) or (due is not None and _is_grave(due))) and not await self._allowed(act):
+        if (act.is_grave or (due is not None and due.is_grave)) and not await self._allowed(act):
             return "refused", f"nobody allowed it: {said}"
         begun = Executed(said, "agent", "", False, act=act, view=self._view)
         failure = await self._do(begun)
@@ -348,14 +348,6 @@ def _healed(act: Act) -> str:
         return ""
     is_new = bool(step.name) and bare(step.name) not in bare(target.name)
     return f"{step.name} → {target.name}" if is_new else ""
-
-
-def _is_grave(act: Act) -> bool:
-    """True for what is to be asked for first, as the way or the agent wants it."""
-    if act.step is not None:
-        return act.confirm or act.step.ask_first
-    name, kind = (act.target.name, act.target.type) if act.target else ("", "")
-    return act.confirm or needs_consent(act.action, name, kind, act.parameters)
 
 
 def _effect_of(act: Act, before: Screen, after: Screen) -> str:

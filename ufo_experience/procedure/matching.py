@@ -227,8 +227,7 @@ def check_action(act: Act, controls: Controls, *, application: str | None = None
         found = find(step, screen, {one.bare for one in screen.controls})
     if step.kind in STAYS and isinstance(found, Control) and effect_is_there(step, found, "") is True:
         found = True
-    risky = needs_consent(act.action, step.name, step.target.type if step.target else "", act.parameters)
-    return on_screen(act, found, ask=risky and not consent)
+    return on_screen(act, found, consent=consent)
 
 
 def find_application(step: ProcedureStep, screen: Screen, application: str | None) -> Control | Stop | Literal[True]:

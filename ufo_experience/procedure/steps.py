@@ -17,7 +17,7 @@ from ufo_experience.controls import is_fixed, role_of
 from ufo_experience.schema import Around, Experience, Seen, Step, leaves_of
 from ufo_experience.trust.risk import asks_first
 
-Source = Literal["", "task", "constant", "open"]
+Source = Literal["", "task", "constant", "open", "screen"]
 
 TEXT_KEYS = ("text", "value", "option", "keys")
 STAYS = ("type", "select")  # after these the screen is the same, but for a value
@@ -62,8 +62,8 @@ class LookedUp:
 class ProcedureStep:
     """One step, bound to the task at hand.
 
-    `value_from` says where what is typed or chosen, or the item, comes from: the task, a constant of the procedure, or
-    nobody knows ("open"). `item_of` is the value of the task by which an item of a list, a row or a link is found.
+    `value_from` says where what is typed or chosen, or the item, comes from: the task, a constant of the procedure, the
+    screen, or nobody knows ("open"). `item_of` is the value of the task by which an item of a list or a link is found.
     `missing` names what is open; a step with any is not carried out by itself. `optional` are the runs that did it and
     all runs, None where all did; `varies` says that some acted on something else there, `confirmed` that runs of other
     values name the same. `asked_for` is False for a step to ask for first of which the request names nothing.
@@ -145,8 +145,15 @@ class ProcedureStep:
 
     @property
     def can_be_filled(self) -> bool:
-        """True when only what is typed or chosen is open: the field itself is known."""
-        return self.value_from == "open" and len(self.missing) == 1 and self.target is not None
+        """True when only what is typed or chosen is, or was, open: the field itself is known."""
+        return self.value_from in ("open", "screen") and len(self.missing) == 1 and self.target is not None
+
+    @property
+    def is_open(self) -> bool:
+        """True while something in it has to be found out or decided."""
+        return self.value_from != "screen" and (
+            bool(self.missing) or (self.kind, self.value_from) == ("select", "open")
+        )
 
     def lacks(self, *what: str) -> ProcedureStep:
         return replace(self, missing=tuple(dict.fromkeys((*self.missing, *what))))
@@ -156,6 +163,10 @@ class ProcedureStep:
 
     def with_text(self, text: str) -> ProcedureStep:
         return replace(self, parameters=with_text(self.parameters, text))
+
+    def told(self, text: str) -> ProcedureStep:
+        """The step with a text that the screen tells: a value that was open is no longer."""
+        return replace(self.with_text(text), value_from="screen" if self.value_from == "open" else self.value_from)
 
 
 def with_text(parameters: Mapping[str, Any], text: str) -> dict[str, Any]:
