@@ -70,10 +70,8 @@ class Binding:
                 is_told = all(self._is_told(text) or LABEL.fullmatch(text) for text in texts)
                 lacking = [key] if lacking or not is_told else []
             missing += lacking
-        bound = replace(step, parameters=parameters)
-        if step.seen:
-            key = self._values.new_of.get(self._values.nth(abs(step.seen.beside)), "")
-            bound = replace(bound, seen=replace(step.seen, key=key))
+        beside = abs(step.seen.beside or 0) if step.seen else 0
+        bound = replace(step, parameters=parameters, key=self._values.new_of.get(self._values.nth(beside), ""))
         if step.kind == "open" and not self._is_told(bound.parameters):
             return replace(bound.lacks("the address"), parameters={}, value_from="open")
         if step.kind in ("type", "select") and not step.parameters.keys().isdisjoint(TEXT_KEYS):

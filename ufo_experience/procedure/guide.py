@@ -211,8 +211,8 @@ class Guide:
         screen = read_screen(controls)
         for place in range(self.place, len(self._steps)):
             step = self._steps[place]
-            is_due = step.seen is not None and step.seen.place <= self.place and step.value_from == "open"
-            if is_due and step.seen and (value := read_value(step.seen, screen)):
+            was_seen = step.seen is not None and step.seen.after <= self.place
+            if was_seen and step.value_from == "open" and (value := read_value(step, screen)):
                 self._steps[place] = step.told(value)
         if self._next:
             self._steps[self.place] = self._told_by(self._next, screen)
@@ -290,16 +290,15 @@ class Guide:
         return Stop("not_covered", f"no step of the way serves {', '.join(map(repr, self.uncovered))}")
 
     def _where(self, step: ProcedureStep) -> str:
-        return f": it was seen {where_seen(step.seen, self.procedure.steps)}" if step.seen is not None else ""
+        return f": it was seen {where_seen(step, self.procedure.steps)}" if step.seen else ""
 
     def _act(self, place: int) -> Act:
         """What a step is done with; in place of a value that is open the name of its field."""
         step = self._steps[place]
         if step.value_from != "open" or step.target is None:
             return Act(step.action, step.target, dict(step.parameters), step.ask_first, step=step)
-        read = step.seen is not None and step.seen.can_be_read and step.seen.place > self.place
-        seen = where_seen(step.seen, self.procedure.steps) if step.seen is not None else ""
-        parameters = with_text(step.parameters, f"‹{step.name}›")
+        read = step.seen is not None and step.can_be_read and step.seen.after > self.place
+        parameters, seen = with_text(step.parameters, f"‹{step.name}›"), where_seen(step, self.procedure.steps)
         return Act(step.action, step.target, parameters, step.ask_first, not read, read, seen, step)
 
     def _way_home(self, step: ProcedureStep, screen: Screen, application: str | None) -> Act | None:

@@ -42,23 +42,6 @@ class Target:
 
 
 @dataclass(frozen=True)
-class LookedUp:
-    """Where what a step types had stood in view: behind the first `place` steps, in a control of this `type`: all of
-    that control's text (`whole`), or right `beside` the value of that number (negative: before it), now `key`."""
-
-    place: int
-    type: str
-    whole: bool = False
-    beside: int = 0
-    key: str = ""
-
-    @property
-    def can_be_read(self) -> bool:
-        """True when it can be told from all else in view."""
-        return self.whole or bool(self.key)
-
-
-@dataclass(frozen=True)
 class ProcedureStep:
     """One step, bound to the task at hand.
 
@@ -69,6 +52,7 @@ class ProcedureStep:
     values name the same. `asked_for` is False for a step to ask for first of which the request names nothing.
     `shown` is as much of its name as may be told, None for all; `after` is the field filled right before, for one of
     several equal controls; `row_of` the value whose row the control stands in, `beside` what else that row holds.
+    `seen` is where the run had found what it typed, in steps of the way, `key` the value of the task beside it there.
     """
 
     number: int
@@ -90,7 +74,8 @@ class ProcedureStep:
     asked_for: bool = True
     shown: str | None = None
     around: Around | None = None
-    seen: LookedUp | None = None
+    seen: Seen | None = None
+    key: str = ""
     error: str = ""
 
     @property
@@ -155,6 +140,11 @@ class ProcedureStep:
             bool(self.missing) or (self.kind, self.value_from) == ("select", "open")
         )
 
+    @property
+    def can_be_read(self) -> bool:
+        """True when what is typed can be told from all else in view where the run had found it."""
+        return self.seen is not None and (self.seen.whole or bool(self.key))
+
     def lacks(self, *what: str) -> ProcedureStep:
         return replace(self, missing=tuple(dict.fromkeys((*self.missing, *what))))
 
@@ -182,8 +172,7 @@ def read_steps(run: Experience) -> list[ProcedureStep]:
         asks = asks_first(step, done[: number - 1], run.state.request or "") and not _opens_menu(
             done[number - 1 : number + 1]
         )
-        seen = _looked_up(step.seen, done) if step.seen else None
-        one = replace(read_step(number, step), ask_first=asks, after=filled, seen=seen)
+        one = replace(read_step(number, step), ask_first=asks, after=filled, seen=_looked_up(step.seen, done))
         steps.append(_where_the_caret_is(one, steps))
     return steps
 
@@ -211,9 +200,9 @@ def read_step(number: int, step: Step) -> ProcedureStep:
     )
 
 
-def _looked_up(seen: Seen, done: Sequence[Step]) -> LookedUp:
-    place = sum(step.step_number <= seen.after for step in done)
-    return LookedUp(place, seen.type, seen.whole, seen.beside or 0)
+def _looked_up(seen: Seen | None, done: Sequence[Step]) -> Seen | None:
+    """Where a text had stood in view, behind which step of those that were done."""
+    return seen and seen.model_copy(update={"after": sum(step.step_number <= seen.after for step in done)})
 
 
 def _opens_menu(two: Sequence[Step]) -> bool:
