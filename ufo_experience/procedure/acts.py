@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ufo_experience.actions import kind_of
+from ufo_experience.actions import Kind, kind_of
 from ufo_experience.controls import bare
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.screen import Control, read_screen
@@ -72,9 +72,13 @@ class Act:
         return cls(answer["function"], target_of(found[0]), parameters)
 
     @property
+    def kind(self) -> Kind:
+        return kind_of(self.action)
+
+    @property
     def alone(self) -> ProcedureStep:
         """The action as a step of no way."""
-        return ProcedureStep(1, self.action, kind_of(self.action), self.target, self.parameters)
+        return ProcedureStep(1, self.action, self.kind, self.target, self.parameters)
 
     @property
     def text(self) -> str:

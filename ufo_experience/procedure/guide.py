@@ -15,7 +15,6 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Literal
 
-from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
 from ufo_experience.errors import names_methods
 from ufo_experience.procedure.acts import Act, Stop, carries_out, on_screen, target_of
@@ -125,7 +124,7 @@ class Guide:
             is_open = (step.missing and not step.can_be_filled) or step.hidden
             if len(acts) >= limit or is_open or (step.ask_first and self.uncovered):
                 break
-            stays = all(kind_of(one.action) in STAYS for one in acts)
+            stays = all(one.kind in STAYS for one in acts)
             found = self._check(place, screen, application) if stays else None
             if found is not True:  # filled in as it should be
                 act, control = self._act(place), found if isinstance(found, Control) else None
@@ -309,7 +308,7 @@ class Guide:
         return Act("switch_application", target_of(home), {"text": home.name})
 
     def _leads_home(self, act: Act) -> bool:
-        return kind_of(act.action) == "switch" and self._next is not None and self._next.kind != "switch"
+        return act.kind == "switch" and self._next is not None and self._next.kind != "switch"
 
     # ---- off the way, and back
 
