@@ -233,7 +233,7 @@ class Binding:
         longer = pairing.alike and (pairing.words or pairing.added)
         if longer or step.target is None or not (step.kind in ("type", "select") or step.role in _CHOSEN):
             return step
-        said, own = stems_of(self._values.new.text), stems_of(step.name)
+        said, own = self._values.said_now, stems_of(step.name)
         dropped = stems_of(" ".join(word for word in pairing.dropped if not says(word, said)))
         rest = own - said - AUXILIARIES
         only_before = own & dropped if pairing.alike else rest and rest <= dropped
@@ -249,7 +249,8 @@ class Binding:
         unserved = [values.new_of[old] for old in values.unserved if old in values.new_of]
         open_ = [new for new in unserved if new.casefold() not in values.unserved]
         open_ += [new for new in pairing.added if not holds(told, new)]
-        said = stems_of(f"{beside_values(values.old)} {told}")
+        place = values.run.state.application or ""
+        said = stems_of(f"{beside_values(values.old)} {told} {place if holds(values.new.text, place) else ''}")
         words = [word for word in pairing.words if not says(word, said) and not self._is_same_deed(word)]
         grave = [word for word in words if needs_consent("click", word.capitalize(), "button")]
         words = _telling(words) if pairing.alike else [*grave, *self._of_other_deeds(words, open_)]

@@ -71,7 +71,8 @@ class Procedure:
         runs = list(experiences)
         if not runs:
             raise UsageError("a procedure is made of at least one run")
-        run, new = runs[0], Request.parse(request) if isinstance(request, str) else request
+        run = runs[0]
+        new = (Request.parse(request) if isinstance(request, str) else request).within(run.state.application)
         own, known = Way(run), {one.id: Way(one) for one in runs if one.id != run.id}
         others = [one for one in known.values() if one.task_key == own.task_key]
         same = [one for one in others if one.run.outcome.success == run.outcome.success and own.ends_as(one)]
@@ -79,7 +80,7 @@ class Procedure:
         values = Values(run, new, constants_of(one.run for one in (own, *same)))
         approved = run.trust is Trust.APPROVED
         bound = Binding(own.steps_with(same), values, approved=approved)
-        steps = tuple(_shown(step, new, approved=approved) for step in bound.steps)
+        steps = tuple(_shown(step, values, approved=approved) for step in bound.steps)
         return cls(
             id=run.id,
             request=new.text,
@@ -158,18 +159,18 @@ def _on_one_screen(steps: Sequence[ProcedureStep]) -> Iterator[tuple[int, int]]:
             first = None
 
 
-def _shown(step: ProcedureStep, request: Request, *, approved: bool) -> ProcedureStep:
+def _shown(step: ProcedureStep, values: Values, *, approved: bool) -> ProcedureStep:
     """A step that says whether its name may be read; an item named by the task is as good as a label."""
     if not step.name:
         told = step.target and (step.row_of or step.item_of or step.missing)
         return step if told or step.kind not in NAMED else replace(step, missing=("which control", *step.missing))
-    said = holds(request.text, step.name)
-    telling = stems_of(telling_words(step.name, request.text))
+    task = values.new.text
+    said = holds(task, step.name)
     # a plain "Save" names nothing itself
-    named = said or CARRIES_OUT.fullmatch(step.name) or not telling.isdisjoint(stems_of(request.text))
+    asked_for = not step.ask_first or said or CARRIES_OUT.fullmatch(step.name) is not None
+    asked_for = asked_for or not values.said_now.isdisjoint(stems_of(telling_words(step.name, task)))
     is_told = approved or said or step.takes_item
-    shown = step.shown if is_told else told_of(step.name, step.role, request.text)
-    return replace(step, shown=shown, asked_for=not step.ask_first or bool(named))
+    return replace(step, shown=step.shown if is_told else told_of(step.name, step.role, task), asked_for=asked_for)
 
 
 def _learned_for(values: Values, *, approved: bool) -> str:

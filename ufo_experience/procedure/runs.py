@@ -141,6 +141,8 @@ class Way:
 
     def steps_with(self, others: Sequence["Way"]) -> list[ProcedureStep]:
         """The steps, each with what other runs of this way tell of it: how many did it, and with what."""
+        if not others:
+            return self.steps
         theirs = [(self._counterparts(other), other.values != self.values) for other in others]
         return [
             _agreed(step, [(way[place], differs) for way, differs in theirs]) for place, step in enumerate(self.steps)

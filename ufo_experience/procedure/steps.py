@@ -146,7 +146,7 @@ class ProcedureStep:
         return self.seen is not None and (self.seen.whole or bool(self.key))
 
     def lacks(self, *what: str) -> ProcedureStep:
-        return replace(self, missing=tuple(dict.fromkeys((*self.missing, *what))))
+        return replace(self, missing=tuple(dict.fromkeys((*self.missing, *what)))) if what else self
 
     def aimed_at(self, **parts: str) -> ProcedureStep:
         return replace(self, target=replace(self.target or Target(""), **parts))

@@ -36,6 +36,11 @@ class Values:
         self._parsed = [value.text.casefold() for value in self.old.values]
         self._constants = constants or {}
 
+    @cached_property
+    def said_now(self) -> frozenset[str]:
+        """The stems of the new request."""
+        return stems_of(self.new.text)
+
     @property
     def unserved(self) -> list[str]:
         return [value for value in self.all if value not in self.served]
