@@ -269,7 +269,7 @@ class Executor:
         return await self._hand_over(Stop("unexpected_screen", why))
 
     async def _do(self, act: Act, by: Literal["way", "agent"]) -> str:
-        """Have an action done and note what came of it; "" or what went wrong. A step of the way has to show an effect."""
+        """Have an action done and note what came of it; "" or what went wrong. A step of the way needs an effect."""
         is_step, before = by == "way", self._view
         said = phrase(act.step if is_step and act.step else act.alone)
         self._doing = begun = Executed(said, by, "", False, _healed(act) if is_step else "", act, before)

@@ -57,21 +57,19 @@ class Guide:
     gives up. `uncovered` are words of the task that no step serves, and nothing the agent did since.
     """
 
+    place: int
+    sure: bool
+
     def __init__(self, procedure: Procedure) -> None:
         self.procedure = procedure
-        self.sure = True
-        self.place = self.detours = 0
+        self.detours = 0
         self.uncovered = procedure.uncovered
         end = procedure.parts_at or len(procedure.steps) + 1
         self._steps = [one for one in procedure.steps if one.number < end]
         self._known = frozenset(bare(one.name) for one in self._steps if one.name)
-        self._looks = self._failures = 0  # at this place
         self._given_up = ""
-        self._missing = False  # nothing in view was the control of the next step
-        self._strayed = False  # the agent did something else since the last step of the way
-        self._resumed = False
-        self._stood_in = False  # it acted on another control of the kind that was missing
         self._left_out: list[int] = []  # steps that were passed over by one that was done
+        self._go_on(0)
 
     @property
     def due(self) -> Act | None:
@@ -192,7 +190,8 @@ class Guide:
             self._go_on(place + 1)
         elif ok:
             self._strayed = True
-            self._stood_in = self._stood_in or self._stands_in(act)
+            if self._stands_in(act):
+                self._stood_in = True
         elif place is not None and place == self.place:
             self._failures += 1
             self._lose_the_way(f"step {place + 1} was tried and failed")
@@ -355,9 +354,13 @@ class Guide:
             yield found
 
     def _go_on(self, place: int) -> None:
+        """Be at a place, at which nothing has been done yet."""
         self.place, self.sure = place, True
         self._looks = self._failures = 0
-        self._missing = self._strayed = self._resumed = self._stood_in = False
+        self._missing = False  # nothing in view was the control of the next step
+        self._strayed = False  # the agent did something else since the last step of the way
+        self._stood_in = False  # it acted on another control of the kind that was missing
+        self._resumed = False
 
     def _doubt(self, stop: Stop) -> Stop:
         self._lose_the_way(stop.detail)

@@ -167,37 +167,43 @@ def read_steps(run: Experience) -> list[ProcedureStep]:
     """The steps that were done in a run, numbered from 1, bound to nothing yet; of a failed run all that was tried."""
     done = [step for step in run.action.steps if step.ok or (step.status == "failed" and not run.outcome.success)]
     steps: list[ProcedureStep] = []
-    for number, step in enumerate(done, start=1):
-        filled = steps[-1].name if steps and steps[-1].kind in STAYS else ""
-        asks = asks_first(step, done[: number - 1], run.state.request or "") and not _opens_menu(
-            done[number - 1 : number + 1]
+    for place, step in enumerate(done):
+        kind = kind_of(step.action_type)
+        kept = {key: value for key, value in step.parameters.items() if kind == "switch" or plain(key) not in _LOCATORS}
+        asks = asks_first(step, done[:place], run.state.request or "") and not _opens_menu(done[place : place + 2])
+        one = ProcedureStep(
+            place + 1,
+            step.action_type,
+            kind,
+            _target_of(step, kind, kept) or (_where_the_caret_is(steps) if kind == "type" else None),
+            kept,
+            step.application or "",
+            after=steps[-1].name if steps and steps[-1].kind in STAYS else "",
+            ask_first=asks,
+            around=step.around,
+            seen=_looked_up(step.seen, done),
+            error=step.error or "",
         )
-        one = replace(read_step(number, step), ask_first=asks, after=filled, seen=_looked_up(step.seen, done))
-        steps.append(_where_the_caret_is(one, steps))
+        steps.append(one)
     return steps
 
 
-def _where_the_caret_is(step: ProcedureStep, before: Sequence[ProcedureStep]) -> ProcedureStep:
-    """A step that types into no control in particular types into the field that was clicked last."""
-    last = next((one for one in reversed(before) if one.kind != "keys"), step)
-    into = step.kind == "type" and step.target is None and last.verb == "click" and last.role in _FIELDS
-    return replace(step, target=last.target) if into else step
-
-
-def read_step(number: int, step: Step) -> ProcedureStep:
-    kind, control = kind_of(step.action_type), step.target_control
-    kept = {key: value for key, value in step.parameters.items() if kind == "switch" or plain(key) not in _LOCATORS}
-    name = control.name.strip()
+def _target_of(step: Step, kind: Kind, kept: Mapping[str, Any]) -> Target | None:
+    """What a step acts on; None where nothing tells that."""
+    control, name = step.target_control, step.target_control.name.strip()
     if not name and kind == "switch":
         name = next((str(kept[key]) for key in _APPLICATION_KEYS if kept.get(key)), "")
     if not name and kind in NAMED:  # the one name a thought quotes, in any language: `click the "Save" button`
         quoted = {found.strip() for found in _QUOTED_NAME.findall(step.observation)}
         name = quoted.pop() if len(quoted) == 1 and quoted.isdisjoint(texts_of(step.parameters)) else ""
     in_row = bool(control.within) and is_fixed(role_of(control.type))  # a box without a name, told by its row
-    target = Target(name, control.type or "", control.within) if name or in_row else None
-    return ProcedureStep(
-        number, step.action_type, kind, target, kept, step.application or "", around=step.around, error=step.error or ""
-    )
+    return Target(name, control.type or "", control.within) if name or in_row else None
+
+
+def _where_the_caret_is(steps: Sequence[ProcedureStep]) -> Target | None:
+    """The field that was clicked last: what is typed into no control in particular goes there."""
+    last = next((one for one in reversed(steps) if one.kind != "keys"), None)
+    return last.target if last is not None and last.verb == "click" and last.role in _FIELDS else None
 
 
 def _looked_up(seen: Seen | None, done: Sequence[Step]) -> Seen | None:
