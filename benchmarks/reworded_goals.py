@@ -83,7 +83,7 @@ def measure(bench: Bench, learned: Learned, case: Case) -> Counter[str]:
     found = Counter({"goals": 1, served: 1})
     if way is None:
         return found
-    is_open = any(step.unbound for step in way.procedure.steps)
+    is_open = any(step.missing for step in way.procedure.steps)
     found += Counter({how: 1, "left open" if is_open else "all bound": 1})
     reader = partial(Reader, case=case, right=way)
     outcome = bench.run(case, ReadOnly(learned.memory), case.group, make_agent=reader, mode="ahead")

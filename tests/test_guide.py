@@ -356,6 +356,15 @@ def test_a_value_the_task_does_not_give_is_left_open_and_what_follows_is_told():
     assert [said(act) for act in one.ahead(form)] == ["click_input Save"]
 
 
+def test_what_is_foreseen_is_checked_as_the_step_it_was_foreseen_for():
+    """Not as the one before it that is called alike, and what is marked is asked for."""
+    one = guide(click("Page"), click("Remove…"), click("Remove"), task="Remove the page")
+    acts = one.ahead(screen(control("Page")))
+    one.note(acts[0])
+    assert said(one.check(acts[2], screen(control("Remove")))) == "needs_consent"
+    assert said(one.check(acts[2], screen(control("Remove")), consent=True)) == "click_input Remove"
+
+
 def test_after_a_detour_the_way_goes_on_where_it_was_left_or_from_the_steps_in_view_before():
     """Not before the agent has done something else, and not back behind a grave step."""
     elsewhere, other = screen(control("Search", "Edit")), Act("click_input", Target("Search", "Edit"))

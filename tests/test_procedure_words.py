@@ -188,3 +188,21 @@ def test_a_request_of_the_same_task_is_known_by_what_the_run_typed_and_took(name
     block = memory.build_prompt(asked, memory.retrieve(asked)).text
     assert expected in block
     assert "Not covered: –" in block
+
+
+def test_each_button_that_says_a_value_says_the_new_one(tmp_path):
+    """Also the second: what asks whether it is meant says it again."""
+    steps = [link("News"), click("Delete 'Film night'"), click("Yes, delete 'Film night'")]
+    memory = memory_of(tmp_path, ('Delete the page "Film night" in News', steps))
+    text = told(memory, 'Delete the page "Roof repairs" in News')
+    assert "3. click \"Yes, delete 'Roof repairs'\" (Button) [ask first]" in text
+    assert "Film night" not in text
+
+
+@pytest.mark.parametrize("where", ["{} in Wagtail", "In Wagtail: {}"])
+def test_the_name_of_the_application_is_covered_by_its_way(tmp_path, where):
+    """Not a name that only shares a word with it."""
+    memory = memory_of(tmp_path, ("Put the event on the list", [click("New"), click("Send")]), application="Wagtail")
+    assert "Not covered: –" in told(memory, where.format("Put the event on the list"))
+    assert "Not covered: –" not in told(memory, where.format("Put the event on the list") + " and notify Ada")
+    assert "Not covered: –" not in told(memory, "Put the event on the list of Wagtails Ltd")

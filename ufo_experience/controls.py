@@ -106,7 +106,7 @@ VisibleControls = frozenset[tuple[str, str]]  # name and type of controls
 NEAR = 12  # controls kept on either side
 MAX_COMPARED = 200  # steps; a longer run is no example for anybody
 _SHORTEST = 2  # characters of a text for which it can be told where it came from
-_BETWEEN = r"[\s:=,;()\[\]/|-]{1,4}"  # a value and what stands beside it
+BETWEEN = r"[\s:=,;()\[\]/|-]{1,4}"  # a value and what stands beside it
 _MENU_ITEM = "MenuItem"
 NAME_LENGTH = 200  # to which names of controls in view are cut
 
@@ -296,5 +296,5 @@ def _beside(text: str, name: str, kind: str, request: str) -> Iterator[Seen]:
     if not any(letter.isspace() for letter in text):
         for number, value in enumerate(Request.parse(request).values, start=1):
             for place, pair in ((number, (value.text, text)), (-number, (text, value.text))):
-                if re.search(rf"(?<!\w){re.escape(pair[0])}{_BETWEEN}{re.escape(pair[1])}(?!\w)", name):
+                if re.search(rf"(?<!\w){re.escape(pair[0])}{BETWEEN}{re.escape(pair[1])}(?!\w)", name):
                     yield Seen(type=kind, beside=place)

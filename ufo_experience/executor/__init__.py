@@ -16,13 +16,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from functools import partial
+from typing import Any, Literal, Protocol, TypeVar
 
-from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
 from ufo_experience.errors import DataError, ExperienceError, ServiceError, UsageError
 from ufo_experience.executor.drivers import PlaywrightDriver, SeleniumDriver, UfoDriver
-from ufo_experience.procedure.acts import Act, Stop, needs_consent, target_of
+from ufo_experience.procedure.acts import Act, Stop, target_of
 from ufo_experience.procedure.guide import Guide
 from ufo_experience.procedure.matching import find
 from ufo_experience.procedure.render import phrase
@@ -46,6 +46,7 @@ Ask = Callable[[Act], Any]
 Agent = Callable[[Sequence[Any], Stop], Any]
 Check = Callable[[Any], Any] | str
 End = tuple[str, str]  # the reason of the end and its detail
+T = TypeVar("T")
 
 
 class Driver(Protocol):
@@ -213,11 +214,11 @@ class Executor:
     async def _next(self) -> Act | Stop:
         """The next step, once its control is in view and, where it is to be asked for, somebody allows it."""
         await self._come_to_rest()
-        said = self.guide.next(self._view)
-        if isinstance(said, Stop) and said.reason in _MAY_COME and await self._comes():
+        said, due = self.guide.next(self._view), self.guide.due
+        if isinstance(said, Stop) and said.reason in _MAY_COME and due and await self._comes(due):
             said = self.guide.next(self._view)
         act = said.act if isinstance(said, Stop) and said.reason == "needs_consent" else said
-        if not isinstance(act, Act) or not _is_grave(act):
+        if not isinstance(act, Act) or not act.is_grave:
             return said
         if _healed(act):
             return Stop("target_missing", "nothing is healed that is to be asked for first")
@@ -228,9 +229,7 @@ class Executor:
     async def _come_to_rest(self) -> None:
         """Before a click behind typing: wait until the page draws itself anew no more, as its driver knows (`rest`)."""
         due, last = self.guide.due, self._steps[-1].act if self._steps else None
-        leaves = (
-            due is not None and kind_of(due.action) == "click" and last is not None and kind_of(last.action) == "type"
-        )
+        leaves = due is not None and last is not None and (last.kind, due.kind) == ("type", "click")
         begun = since = time.monotonic()
         while leaves and since < begun + self._wait and time.monotonic() - since < getattr(self.driver, "rest", 0.0):
             before = [one.id for one in self._view.controls]
@@ -238,45 +237,56 @@ class Executor:
             if [one.id for one in (await self._look()).controls] != before:
                 since = time.monotonic()
 
-    async def _comes(self) -> bool:
+    async def _comes(self, due: Act) -> bool:
         """Wait for the control of the next step; False where it does not come into view."""
-        due, until = self.guide.due, time.monotonic() + self._wait
-        while due is not None and time.monotonic() < until:
+
+        def is_in_view(view: Screen) -> bool:
+            found = self.guide.check(due, view, consent=True)
+            return isinstance(found, Act) or found.reason == "done"
+
+        await self._pause()
+        return await self._until(is_in_view)
+
+    async def _until(self, seen: Callable[[Screen], T]) -> T:
+        """What is seen, looked for until it is there or the time is over."""
+        until = time.monotonic() + self._wait
+        while not (found := seen(await self._look())) and time.monotonic() <= until:
             await self._pause()
-            found = self.guide.check(due, await self._look(), consent=True)
-            if isinstance(found, Act) or found.reason == "done":
-                return True
-        return False
+        return found
 
     async def _allowed(self, act: Act) -> bool:
         return self._ask is not None and await self._call(self._ask, replace(act, confirm=True)) is True
 
     async def _carry_out(self, act: Act) -> End | None:
-        """Do one step of the way and see its effect; the end where it has none."""
-        before, said = self._view, phrase(act.step or act.alone)
-        begun = Executed(said, "way", "", False, _healed(act), act, before)
-        failure = await self._do(begun)
-        effect = "" if failure else await self._effect(act, before)
-        if not (failure or effect) and self.guide.is_there(act, self._view):
-            effect = "it was there"
-        self._note(replace(begun, effect=effect, ok=bool(effect)))
-        self.guide.note(act, ok=bool(effect))
-        if effect:
+        """Do one step of the way; the end where no effect of it is seen."""
+        failure, done = await self._do(act, "way"), self._steps[-1]
+        if done.ok:
             return None
-        why = failure or f"nothing on the screen shows the effect of: {said}"
+        why = failure or f"nothing on the screen shows the effect of: {done.text}"
         if not (failure or self._agent):
             return "no_effect", why
         await self._look()
         return await self._hand_over(Stop("unexpected_screen", why))
 
-    async def _do(self, begun: Executed) -> str:
-        """Have an action done; "" or what went wrong."""
-        self._doing = begun
+    async def _do(self, act: Act, by: Literal["way", "agent"]) -> str:
+        """Have an action done and note what came of it; "" or what went wrong. A step of the way needs an effect."""
+        is_step, before = by == "way", self._view
+        said = phrase(act.step if is_step and act.step else act.alone)
+        self._doing = begun = Executed(said, by, "", False, _healed(act) if is_step else "", act, before)
+        failure = effect = ""
         try:
-            await self._call(self.driver.do, begun.act)
+            await self._call(self.driver.do, act)
         except (DataError, ServiceError) as error:
-            return str(error)
-        return ""
+            failure = str(error)
+        if not is_step:
+            await self._look()
+        elif not failure:
+            effect = await self._until(partial(_effect_of, act, before))
+            effect = effect or ("it was there" if self.guide.is_there(act, self._view) else "")
+        ok = bool(effect) if is_step else not failure
+        self._note(replace(begun, effect=effect, ok=ok))
+        self.guide.note(act, ok=ok)
+        return failure
 
     async def _hand_over(self, stop: Stop) -> End | None:
         """Let the agent act where the way does not go on; the end where there is none, or it gives up."""
@@ -309,14 +319,9 @@ class Executor:
             act = _as_act(answer, self._view)
         except DataError as error:
             return "unexpected_screen", f"the agent's answer cannot be carried out: {error}"
-        said = phrase(act.alone)
-        if (_is_grave(act) or (due is not None and _is_grave(due))) and not await self._allowed(act):
-            return "refused", f"nobody allowed it: {said}"
-        begun = Executed(said, "agent", "", False, act=act, view=self._view)
-        failure = await self._do(begun)
-        await self._look()
-        self._note(replace(begun, ok=not failure))
-        self.guide.note(act, ok=not failure)
+        if (act.is_grave or (due is not None and due.is_grave)) and not await self._allowed(act):
+            return "refused", f"nobody allowed it: {phrase(act.alone)}"
+        await self._do(act, "agent")
         return None
 
     async def _checked(self) -> End:
@@ -333,13 +338,6 @@ class Executor:
         self._steps.append(one)
         self._progress(one)
 
-    async def _effect(self, act: Act, before: Screen) -> str:
-        """Which effect of an action is seen, within `wait` seconds; "" for none."""
-        until = time.monotonic() + self._wait
-        while not (seen := _effect_of(act, before, await self._look())) and time.monotonic() <= until:
-            await self._pause()
-        return seen
-
 
 def _healed(act: Act) -> str:
     """ "Save → Store" where the control in view is called otherwise than the way knows it, else ""."""
@@ -350,17 +348,9 @@ def _healed(act: Act) -> str:
     return f"{step.name} → {target.name}" if is_new else ""
 
 
-def _is_grave(act: Act) -> bool:
-    """True for what is to be asked for first, as the way or the agent wants it."""
-    if act.step is not None:
-        return act.confirm or act.step.ask_first
-    name, kind = (act.target.name, act.target.type) if act.target else ("", "")
-    return act.confirm or needs_consent(act.action, name, kind, act.parameters)
-
-
 def _effect_of(act: Act, before: Screen, after: Screen) -> str:
     """What of an action is to be seen: the value, the state of a switch, another screen."""
-    kind, old, now = kind_of(act.action), _again(act, before), _again(act, after)
+    kind, old, now = act.kind, _again(act, before), _again(act, after)
     if kind in STAYS and now is not None and now.value is not None:
         is_there = _holds(str(now.value), act.text, kind) or (
             now.role == "spinner" and _same_number(now.value, act.text)

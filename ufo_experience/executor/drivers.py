@@ -19,7 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from ufo_experience.actions import WORDS, kind_of
+from ufo_experience.actions import WORDS
 from ufo_experience.controls import without_icons
 from ufo_experience.errors import DataError, ServiceError, UsageError, missing_extra, needs_extra
 from ufo_experience.procedure.acts import Act
@@ -96,7 +96,7 @@ class ChromiumDriver:
         Raises:
             DataError: it names no control in view, or nothing that can be done here.
         """
-        kind, node = kind_of(act.action), act.target.id if act.target else None
+        kind, node = act.kind, act.target.id if act.target else None
         if kind == "open":
             address = next((str(one) for one in act.parameters.values() if str(one).startswith("http")), "")
             self._send("Page.navigate", {"url": address})

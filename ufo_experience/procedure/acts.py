@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from ufo_experience.actions import kind_of
+from ufo_experience.actions import Kind, kind_of
 from ufo_experience.controls import bare
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.screen import Control, read_screen
@@ -72,13 +72,29 @@ class Act:
         return cls(answer["function"], target_of(found[0]), parameters)
 
     @property
+    def kind(self) -> Kind:
+        return kind_of(self.action)
+
+    @property
     def alone(self) -> ProcedureStep:
         """The action as a step of no way."""
-        return ProcedureStep(1, self.action, kind_of(self.action), self.target, self.parameters)
+        return ProcedureStep(1, self.action, self.kind, self.target, self.parameters)
 
     @property
     def text(self) -> str:
         return self.alone.text
+
+    @property
+    def is_grave(self) -> bool:
+        """True for what a person should be asked before: by what its step is known for and, of a control that the way
+        does not know, by its name."""
+        step, target = self.step, self.target
+        if self.confirm or (step is not None and step.ask_first):
+            return True
+        name = "" if target is None else bare(target.name)
+        if step is not None and (step.takes_item or not name or (step.name and bare(step.name) in name)):
+            return False
+        return needs_consent(self.action, target.name if target else "", target.type if target else "", self.parameters)
 
 
 @dataclass(frozen=True)
@@ -94,20 +110,19 @@ class Stop:
         return f"{self.reason}: {self.detail}"
 
 
-def for_a_person(act: Act) -> Stop:
-    act = replace(act, confirm=True)
-    name = f' on "{act.target.name}"' if act.target else ""
-    return Stop("needs_consent", f"{act.action}{name} is hard to take back: look at the screen before it is done", act)
-
-
-def on_screen(act: Act, found: Control | Stop | Literal[True] | None, *, ask: bool) -> Act | Stop:
-    """An action on what was found for it: a control, the window, or its effect, which is there already."""
+def on_screen(act: Act, found: Control | Stop | Literal[True] | None, *, consent: bool) -> Act | Stop:
+    """An action on what was found for it: a control, the window, or its effect, which is there already. What is grave
+    needs the `consent` of a person."""
     if isinstance(found, Stop):
         return found
     if found is True:
         return Stop("done", "what it brings about is there already")
     ready = act if found is None else replace(act, target=target_of(found))
-    return for_a_person(ready) if ask else ready
+    if consent or not ready.is_grave:
+        return ready
+    name = f' on "{ready.target.name}"' if ready.target else ""
+    detail = f"{act.action}{name} is hard to take back: look at the screen before it is done"
+    return Stop("needs_consent", detail, replace(ready, confirm=True))
 
 
 def target_of(control: Control) -> Target:
@@ -127,13 +142,13 @@ def is_item_of(value: str, name: str, within: str = "") -> bool:
 
 
 def carries_out(step: ProcedureStep, act: Act) -> bool:
-    """True when an action does what a step of a way says, or says itself that it stands in for it."""
-    if act.step is step:
-        return True
+    """True when an action says of itself that it is that of a step of a way, or does what the step says."""
+    if act.step is not None:
+        return (act.step.number, act.step.action) == (step.number, step.action)
     other = act.alone
     if other.kind != step.kind or (step.role and other.role and step.role != other.role):
         return False
-    same = bare(step.name) == bare(other.name) or act.step == step
+    same = bare(step.name) == bare(other.name)
     same |= bool(step.missing) and step.target is not None and not step.name
     if step.item_of and act.target is not None:
         same |= is_item_of(step.item_of, act.target.name, act.target.within)

@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple
 from ufo_experience.controls import LABEL, LANDMARKS, bare, is_part_of_page
 from ufo_experience.procedure.acts import needs_consent
 from ufo_experience.procedure.render import arguments_told
-from ufo_experience.procedure.runs import Agreed
 from ufo_experience.procedure.steps import TEXT_KEYS, ProcedureStep, texts_of
 from ufo_experience.procedure.values import Values, replaced
 from ufo_experience.redact import PLACEHOLDER
@@ -40,7 +39,7 @@ _OPEN = {"name": "which one", "within": "in which row", "option": "which option"
 class _Unexplained(NamedTuple):
     """A text of a step that belongs to the task or to the application, which is to be found out."""
 
-    place: int
+    number: int
     what: Literal["name", "within", "option"]
     text: str
     is_item: bool = True  # False where the record does not say what kind of control it is
@@ -49,22 +48,18 @@ class _Unexplained(NamedTuple):
 class Binding:
     """Binds the steps of one run; `steps` and `uncovered` are the result."""
 
-    def __init__(
-        self, steps: Sequence[ProcedureStep], values: Values, agreed: Sequence[Agreed], *, approved: bool = False
-    ) -> None:
-        self._values, self._agreed, self._approved = values, agreed, approved
+    def __init__(self, steps: Iterable[ProcedureStep], values: Values, *, approved: bool = False) -> None:
+        self._values, self._approved = values, approved
         self._unexplained: list[_Unexplained] = []
-        self._steps = list(steps)
-        self._steps = [self._texts(place, step) for place, step in enumerate(self._steps)]
+        typed = [self._texts(step) for step in steps]
         self._given = frozenset(values.served)  # values that are typed or chosen
-        for bind in (self._label, self._row, self._item):
-            self._steps = [bind(place, step) for place, step in enumerate(self._steps)]
+        self._steps = [self._item(self._row(self._label(step))) for step in typed]
         self._settle()
         self.steps = tuple(map(self._unless_unasked, self._steps))
 
     # ---- what is typed and chosen
 
-    def _texts(self, place: int, step: ProcedureStep) -> ProcedureStep:
+    def _texts(self, step: ProcedureStep) -> ProcedureStep:
         missing: list[str] = []
         parameters: dict[str, Any] = {}
         for key, one in step.parameters.items():
@@ -75,21 +70,18 @@ class Binding:
                 is_told = all(self._is_told(text) or LABEL.fullmatch(text) for text in texts)
                 lacking = [key] if lacking or not is_told else []
             missing += lacking
-        bound = replace(step, parameters=parameters)
-        if step.seen:
-            number = int(step.seen.key or 0)
-            key = self._values.new_of.get(self._values.nth(abs(number)), "")
-            bound = replace(bound, seen=replace(step.seen, key=key, before=number < 0))
+        beside = abs(step.seen.beside or 0) if step.seen else 0
+        bound = replace(step, parameters=parameters, key=self._values.new_of.get(self._values.nth(beside), ""))
         if step.kind == "open" and not self._is_told(bound.parameters):
             return replace(bound.lacks("the address"), parameters={}, value_from="open")
         if step.kind in ("type", "select") and not step.parameters.keys().isdisjoint(TEXT_KEYS):
             is_new = bound.text != step.text or holds(self._values.new.text, bound.text)
             bound = replace(bound, value_from="open" if missing else "task" if is_new else "constant")
             if step.kind == "select" and not self._approved:
-                bound = self._option(place, step, bound)
+                bound = self._option(step, bound)
         return bound.lacks(*missing)
 
-    def _option(self, place: int, step: ProcedureStep, bound: ProcedureStep) -> ProcedureStep:
+    def _option(self, step: ProcedureStep, bound: ProcedureStep) -> ProcedureStep:
         """A choice. An option is bound as a whole: of "2. High" the number is no value, and "12 Shared drive" is found
         by what the task says of it."""
         if bound.value_from == "open":
@@ -100,9 +92,9 @@ class Binding:
             is_said = holds(self._values.new.text, step.text)  # else it was the value of that time
             return replace(step, value_from="task") if is_said else _left_open(step, "option")
         if bound.text != step.text:
-            return replace(_without(step, "option"), item_of=self._values.first_in(step.text))
+            return replace(_without(step, "option"), item_of="".join(self._values.in_row(step.text)[:1]))
         if bound.value_from == "constant" and not self._is_said(step.text):
-            self._unexplained.append(_Unexplained(place, "option", step.text))
+            self._unexplained.append(_Unexplained(step.number, "option", step.text))
         return bound
 
     def _bound(self, missing: list[str], value: Any) -> Any:
@@ -118,14 +110,17 @@ class Binding:
 
     # ---- labels, rows and items
 
-    def _label(self, place: int, step: ProcedureStep) -> ProcedureStep:
-        """A step on a control of the application's own, with the values of the task in its label."""
+    def _label(self, step: ProcedureStep) -> ProcedureStep:
+        """A step on a control of the application's own, with the values of the task in its label; a button that says
+        what was typed already may be called so in any task."""
         if step.target is None or not step.is_own or self._is_object(step):
             return step
-        name, missing = (self._values.label if step.role in _PRESSED else self._values.fill)(step.name)
-        return _left_open(step, "name") if missing else step.aimed_at(name=name)
+        keep, said = self._given if step.role in _PRESSED else frozenset(), bare(step.name)
+        name, missing = self._values.fill(step.name, keep)
+        is_another = said in keep and not self._values.is_unchanged(said)
+        return _left_open(step, "name") if missing or is_another else step.aimed_at(name=name)
 
-    def _row(self, place: int, step: ProcedureStep) -> ProcedureStep:
+    def _row(self, step: ProcedureStep) -> ProcedureStep:
         if step.target is None or not step.target.within:
             return step
         within, missing = self._values.fill(step.target.within)
@@ -141,33 +136,33 @@ class Binding:
             return step
         if by_itself or in_dialog:
             return step.aimed_at(within="")
-        self._unexplained.append(_Unexplained(place, "within", within))
+        self._unexplained.append(_Unexplained(step.number, "within", within))
         return step
 
-    def _item(self, place: int, step: ProcedureStep) -> ProcedureStep:
+    def _item(self, step: ProcedureStep) -> ProcedureStep:
         """A step on an item that holds a value of the task; any other waits until all values are served."""
         if step.target is None or (step.is_own and not self._is_object(step)):
             return step
         old = step.name
         name, missing = self._values.fill(old)
-        first = self._values.first_in(old)
+        first, *others = self._values.in_row(old) or ("",)
         whole = bare(old) in self._values.all or PLACEHOLDER.fullmatch(old.strip())
         if first and (whole or (not missing and _is_labelled(name, first))):
             asks = step.ask_first and needs_consent(step.action, name, step.role)
             return replace(step.aimed_at(name=name), ask_first=asks, value_from="task")
         if first:  # all the values of its name, not the first alone, tell which item it is
-            others = () if missing else self._values.in_row(old)[1:]
-            beside = tuple(one for one in dict.fromkeys((*step.beside, *others)) if one != first)
+            told = (*step.beside, *([] if missing else others))
+            beside = tuple(one for one in dict.fromkeys(told) if one != first)
             begins = _BEGINNING.match(name) if first.isdecimal() else None
-            told = f"{begins[0]}…" if begins and holds(begins[0], first) else None
-            return replace(step.aimed_at(name=first if missing else name), item_of=first, beside=beside, shown=told)
+            shown = f"{begins[0]}…" if begins and holds(begins[0], first) else None
+            return replace(step.aimed_at(name=first if missing else name), item_of=first, beside=beside, shown=shown)
         if missing:
             return _left_open(step, "name")
         is_another_name = not LABEL.fullmatch(old) or (old.isalnum() and is_odd(old))  # "tkent", for Tom Kent
-        if step.row_of and step.role and not self._agreed[place].confirmed and is_another_name:
+        if step.row_of and step.role and not step.confirmed and is_another_name:
             return replace(step.aimed_at(name=""), item_of=step.row_of, row_of="")
-        if not self._is_explained(step, self._agreed[place]):
-            self._unexplained.append(_Unexplained(place, "name", old, bool(step.role)))
+        if not self._is_explained(step):
+            self._unexplained.append(_Unexplained(step.number, "name", old, bool(step.role)))
         return step
 
     def _is_object(self, step: ProcedureStep) -> bool:
@@ -175,11 +170,11 @@ class Binding:
         rest = replaced(step.name, dict.fromkeys(self._values.new_of, ""))
         return step.role in _CHOSEN and rest != step.name and any(map(str.isdigit, rest))
 
-    def _is_explained(self, step: ProcedureStep, agreed: Agreed) -> bool:
+    def _is_explained(self, step: ProcedureStep) -> bool:
         """True for an item that words of the request, its place or other runs explain: it leads there in any task."""
         if self._approved or (step.target and is_part_of_page(step.target.within, LANDMARKS)):
             return True
-        return step.role not in _ROWS and not agreed.varies and (agreed.confirmed or self._is_said(step.name))
+        return step.role not in _ROWS and not step.varies and (step.confirmed or self._is_said(step.name))
 
     def _is_said(self, name: str) -> bool:
         """True where words of the request beside its values say at least half of a name."""
@@ -199,12 +194,13 @@ class Binding:
         self._values.served |= set(served.values())
         unserved = self._values.unserved
         for one in self._unexplained:
-            step, fixed = self._steps[one.place], self._is_fixed(one)
+            step = self._steps[one.number - 1]
+            fixed = self._is_fixed(one, step)
             new = self._values.new_of.get(served.get(one, ""), "")
             if new and new.casefold() != served[one]:
                 left = _without(step, one.what)
                 bound = replace(left, row_of=new) if one.what == "within" else replace(left, item_of=new)
-                self._steps[one.place] = bound
+                self._steps[one.number - 1] = bound
             elif new and (fixed or one.what != "option"):
                 continue  # the same again
             elif one in served or not fixed or (one.is_item and self._is_needed(one, unserved)):
@@ -213,7 +209,7 @@ class Binding:
                 is_there = not step.ask_first or (bool(self._values.all) and not unserved)
                 alone = step.around is not None and step.around.equals == 1 and is_there
                 drop = _without if one.what == "within" and alone else _left_open
-                self._steps[one.place] = drop(step, one.what)
+                self._steps[one.number - 1] = drop(step, one.what)
 
     def _is_needed(self, one: _Unexplained, unserved: Sequence[str]) -> bool:
         """True where a value that nothing serves may stand for a text; for an item, one that is another in the new
@@ -221,16 +217,15 @@ class Binding:
         values = (value for value in unserved if one.what == "option" or not self._values.is_unchanged(value))
         return any(map(_may_be_a_name, values))
 
-    def _is_fixed(self, one: _Unexplained) -> bool:
+    def _is_fixed(self, one: _Unexplained, step: ProcedureStep) -> bool:
         """True for what reads like a label of the application's own; what stands in a row never is one."""
-        step, agreed = self._steps[one.place], self._agreed[one.place]
-        if agreed.varies or (one.what == "name" and step.role in _ROWS):
+        if step.varies or (one.what == "name" and step.role in _ROWS):
             return False
         is_link = one.what == "name" and step.role == "hyperlink" and bool(self._values.all)
         is_label = LABEL.fullmatch(one.text) is not None or (
             one.what == "name" and self._values.all_stay and _is_title(one.text)
         )
-        return agreed.confirmed or is_link or is_label
+        return step.confirmed or is_link or is_label
 
     def _unless_unasked(self, step: ProcedureStep) -> ProcedureStep:
         """A choice of which only the old request speaks is open, where the new one says nothing in its place."""
@@ -238,7 +233,7 @@ class Binding:
         longer = pairing.alike and (pairing.words or pairing.added)
         if longer or step.target is None or not (step.kind in ("type", "select") or step.role in _CHOSEN):
             return step
-        said, own = stems_of(self._values.new.text), stems_of(step.name)
+        said, own = self._values.said_now, stems_of(step.name)
         dropped = stems_of(" ".join(word for word in pairing.dropped if not says(word, said)))
         rest = own - said - AUXILIARIES
         only_before = own & dropped if pairing.alike else rest and rest <= dropped
@@ -254,7 +249,8 @@ class Binding:
         unserved = [values.new_of[old] for old in values.unserved if old in values.new_of]
         open_ = [new for new in unserved if new.casefold() not in values.unserved]
         open_ += [new for new in pairing.added if not holds(told, new)]
-        said = stems_of(f"{beside_values(values.old)} {told}")
+        place = values.run.state.application or ""
+        said = stems_of(f"{beside_values(values.old)} {told} {place if holds(values.new.text, place) else ''}")
         words = [word for word in pairing.words if not says(word, said) and not self._is_same_deed(word)]
         grave = [word for word in words if needs_consent("click", word.capitalize(), "button")]
         words = _telling(words) if pairing.alike else [*grave, *self._of_other_deeds(words, open_)]

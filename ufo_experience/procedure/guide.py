@@ -15,10 +15,9 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Literal
 
-from ufo_experience.actions import kind_of
 from ufo_experience.controls import bare
 from ufo_experience.errors import names_methods
-from ufo_experience.procedure.acts import Act, Stop, carries_out, for_a_person, on_screen, target_of
+from ufo_experience.procedure.acts import Act, Stop, carries_out, on_screen, target_of
 from ufo_experience.procedure.matching import (
     check_action,
     effect_is_there,
@@ -58,27 +57,24 @@ class Guide:
     gives up. `uncovered` are words of the task that no step serves, and nothing the agent did since.
     """
 
+    place: int
+    sure: bool
+
     def __init__(self, procedure: Procedure) -> None:
         self.procedure = procedure
-        self.sure = True
-        self.place = self.detours = 0
+        self.detours = 0
         self.uncovered = procedure.uncovered
         end = procedure.parts_at or len(procedure.steps) + 1
         self._steps = [one for one in procedure.steps if one.number < end]
         self._known = frozenset(bare(one.name) for one in self._steps if one.name)
-        self._looks = self._failures = 0  # at this place
         self._given_up = ""
-        self._missing = False  # nothing in view was the control of the next step
-        self._strayed = False  # the agent did something else since the last step of the way
-        self._resumed = False
-        self._stood_in = False  # it acted on another control of the kind that was missing
         self._left_out: list[int] = []  # steps that were passed over by one that was done
-        self._read: dict[int, str] = {}  # values of open slots, read off the screen
+        self._go_on(0)
 
     @property
     def due(self) -> Act | None:
         """The next step of the way, whether or not its control is in view; None at the end."""
-        return self._act(self.place, None) if self._next else None
+        return self._act(self.place) if self._next else None
 
     @property
     def gave_up(self) -> bool:
@@ -126,10 +122,11 @@ class Guide:
             is_open = (step.missing and not step.can_be_filled) or step.hidden
             if len(acts) >= limit or is_open or (step.ask_first and self.uncovered):
                 break
-            stays = all(kind_of(one.action) in STAYS for one in acts)
+            stays = all(one.kind in STAYS for one in acts)
             found = self._check(place, screen, application) if stays else None
             if found is not True:  # filled in as it should be
-                acts.append(self._act(place, found if isinstance(found, Control) else None))
+                act, control = self._act(place), found if isinstance(found, Control) else None
+                acts.append(replace(act, target=target_of(control)) if control else act)
         return tuple(acts)
 
     def check(
@@ -145,14 +142,14 @@ class Guide:
         if place is None:
             return check_action(act, screen, application=application, consent=consent)
         step = self._steps[place]
-        if step.value_from == "open" and (not act.text or _MARK.fullmatch(act.text)):
-            if place not in self._read:
+        if step.value_from in ("open", "screen") and (not act.text or _MARK.fullmatch(act.text)):
+            if step.value_from == "open":
                 return Stop("unbound_slot", f"put the value in place of {act.text}{self._where(step)}")
-            act = replace(act, parameters=with_text(step.parameters, self._read[place]))
+            act = replace(act, parameters=step.parameters)
         found = self._check(place, screen, application)
         if found is True:
             self.note(act)
-        return on_screen(act, found, ask=step.ask_first and not consent)
+        return on_screen(replace(act, step=step), found, consent=consent)
 
     def is_there(self, act: Act, controls: Controls) -> bool:
         """True when the next step only leads somewhere, and what a step after it acts on is in view."""
@@ -193,7 +190,8 @@ class Guide:
             self._go_on(place + 1)
         elif ok:
             self._strayed = True
-            self._stood_in = self._stood_in or self._stands_in(act)
+            if self._stands_in(act):
+                self._stood_in = True
         elif place is not None and place == self.place:
             self._failures += 1
             self._lose_the_way(f"step {place + 1} was tried and failed")
@@ -207,31 +205,30 @@ class Guide:
         return self._steps[self.place] if self.place < len(self._steps) else None
 
     def _observed(self, controls: Controls) -> Screen:
-        """The screen, off which values were read that the run of the way had looked up there, or that it tells."""
+        """The screen, off which was read what the run of the way had looked up there, and what the next step means."""
         screen = read_screen(controls)
         for place in range(self.place, len(self._steps)):
-            seen = self._steps[place].seen if place not in self._read else None
-            if seen is not None and seen.place <= self.place and (value := read_value(seen, screen)):
-                self._read[place] = value
-        if self._next and self.place not in self._read:
-            self._told_by(self._next, screen)
+            step = self._steps[place]
+            was_seen = step.seen is not None and step.seen.after <= self.place
+            if was_seen and step.value_from == "open" and (value := read_value(step, screen)):
+                self._steps[place] = step.told(value)
+        if self._next:
+            self._steps[self.place] = self._told_by(self._next, screen)
         return screen
 
-    def _told_by(self, step: ProcedureStep, screen: Screen) -> None:
-        """Settle which option or item the next step means where the words of the task leave it open."""
+    def _told_by(self, step: ProcedureStep, screen: Screen) -> ProcedureStep:
+        """The step with the option or item that it means here, where the words of the task leave it open."""
         if step.kind == "select":
             control = self._find(self.place, screen)
             offered = control.options if isinstance(control, Control) else ()
             option = "" if step.text in offered else option_meant(offered, self.procedure.request, step.item_of)
-            if option and step.value_from == "open":
-                self._read[self.place] = option
-            elif option:
-                self._steps[self.place] = step.with_text(option)
-        elif step.missing and step.kind == "click" and not step.role.endswith("button"):
+            return step.told(option) if option else step
+        if step.missing and step.kind == "click" and not step.role.endswith("button"):
             meant = named_in_task(step, screen, self.procedure.request, self._known)
             if meant is not None:
-                self._steps[self.place] = replace(step.aimed_at(name=meant.name), missing=(), shown=None)
                 self.uncovered = tuple(one for one in self.uncovered if bare(one) not in meant.bare)
+                return replace(step.aimed_at(name=meant.name), missing=(), shown=None)
+        return step
 
     def _check(self, place: int, screen: Screen, application: str | None) -> Control | Stop | Literal[True] | None:
         """The control to act on (None: the window), True when there is nothing left to do, or why it cannot be done."""
@@ -272,8 +269,7 @@ class Guide:
                         return self._doubt(found)
                 else:
                     self._looks = 0
-                    act = self._act(self.place, found)
-                    return act if consent or not act.confirm else for_a_person(act)
+                    return on_screen(self._act(self.place), found, consent=consent)
             self.place = passed
         if self.procedure.parts:
             self.sure = False
@@ -282,8 +278,7 @@ class Guide:
 
     def _held_back(self, step: ProcedureStep, may_be_filled: bool, consent: bool) -> Stop | None:
         """Why a step is not taken whatever is on the screen: something in it is open, or not all is done before it."""
-        is_open = bool(step.missing) or (step.kind == "select" and step.value_from == "open")
-        if is_open and self.place not in self._read and not may_be_filled:
+        if step.is_open and not may_be_filled:
             what = ", ".join(step.missing) or f"the option of {step.item_of}"
             detail = f"step {step.number} needs {what}, which the task does not give{self._where(step)}"
             return Stop("unbound_slot", detail)
@@ -293,19 +288,16 @@ class Guide:
         return Stop("not_covered", f"no step of the way serves {', '.join(map(repr, self.uncovered))}")
 
     def _where(self, step: ProcedureStep) -> str:
-        return f": it was seen {where_seen(step.seen, self.procedure.steps)}" if step.seen is not None else ""
+        return f": it was seen {where_seen(step, self.procedure.steps)}" if step.seen else ""
 
-    def _act(self, place: int, control: Control | None) -> Act:
-        """What a step is done with: the value of an open slot once it was read, until then the name of its field."""
+    def _act(self, place: int) -> Act:
+        """What a step is done with; in place of a value that is open the name of its field."""
         step = self._steps[place]
-        target = step.target if control is None else target_of(control)
         if step.value_from != "open" or step.target is None:
-            return Act(step.action, target, dict(step.parameters), step.ask_first, step=step)
-        value, is_open = self._read.get(place, f"‹{step.name}›"), place not in self._read
-        read = is_open and step.seen is not None and step.seen.can_be_read and step.seen.place > self.place
-        seen = where_seen(step.seen, self.procedure.steps) if is_open and step.seen is not None else ""
-        parameters = with_text(step.parameters, value)
-        return Act(step.action, target, parameters, step.ask_first, is_open and not read, read, seen, step)
+            return Act(step.action, step.target, dict(step.parameters), step.ask_first, step=step)
+        read = step.seen is not None and step.can_be_read and step.seen.after > self.place
+        parameters, seen = with_text(step.parameters, f"‹{step.name}›"), where_seen(step, self.procedure.steps)
+        return Act(step.action, step.target, parameters, step.ask_first, not read, read, seen, step)
 
     def _way_home(self, step: ProcedureStep, screen: Screen, application: str | None) -> Act | None:
         """The application the step belongs to is open, and another is in front: bring it there."""
@@ -315,7 +307,7 @@ class Guide:
         return Act("switch_application", target_of(home), {"text": home.name})
 
     def _leads_home(self, act: Act) -> bool:
-        return kind_of(act.action) == "switch" and self._next is not None and self._next.kind != "switch"
+        return act.kind == "switch" and self._next is not None and self._next.kind != "switch"
 
     # ---- off the way, and back
 
@@ -362,9 +354,13 @@ class Guide:
             yield found
 
     def _go_on(self, place: int) -> None:
+        """Be at a place, at which nothing has been done yet."""
         self.place, self.sure = place, True
         self._looks = self._failures = 0
-        self._missing = self._strayed = self._resumed = self._stood_in = False
+        self._missing = False  # nothing in view was the control of the next step
+        self._strayed = False  # the agent did something else since the last step of the way
+        self._stood_in = False  # it acted on another control of the kind that was missing
+        self._resumed = False
 
     def _doubt(self, stop: Stop) -> Stop:
         self._lose_the_way(stop.detail)

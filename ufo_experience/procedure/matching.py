@@ -4,11 +4,11 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Literal
 
-from ufo_experience.controls import ITEMS, LANDMARKS, bare, fingerprint, is_fixed, is_part_of_page, role_of
+from ufo_experience.controls import BETWEEN, ITEMS, LANDMARKS, bare, fingerprint, is_fixed, is_part_of_page, role_of
 from ufo_experience.procedure.acts import Act, Stop, is_item_of, needs_consent, on_screen
 from ufo_experience.procedure.render import control_of
 from ufo_experience.procedure.screen import Control, Controls, Screen, read_screen
-from ufo_experience.procedure.steps import STAYS, LookedUp, ProcedureStep
+from ufo_experience.procedure.steps import STAYS, ProcedureStep
 from ufo_experience.request import Request, holds
 from ufo_experience.retrieve.opposites import conflict
 from ufo_experience.retrieve.pairing import abbreviates, is_other_deed
@@ -22,7 +22,6 @@ _HEADINGS = ("header", "text")  # may be called as a field is
 _ALIKE = 3  # one in so many of the controls beside it, for a screen to be the same
 _SIDES = 2  # controls on either side that must be the same, where the name is not
 _TOKEN = r"[^\s:=,;()\[\]/|]+"
-_BETWEEN = r"[\s:=,;()\[\]/|-]{1,4}"
 _LONGEST = 80  # characters of a value that is read
 _PICKED = frozenset(("tabitem", "radiobutton", "treeitem", "listitem", "hyperlink"))
 _OPENED = frozenset(("combobox", "menuitem", "treeitem", "menubar", "expander", "group"))
@@ -227,8 +226,7 @@ def check_action(act: Act, controls: Controls, *, application: str | None = None
         found = find(step, screen, {one.bare for one in screen.controls})
     if step.kind in STAYS and isinstance(found, Control) and effect_is_there(step, found, "") is True:
         found = True
-    risky = needs_consent(act.action, step.name, step.target.type if step.target else "", act.parameters)
-    return on_screen(act, found, ask=risky and not consent)
+    return on_screen(act, found, consent=consent)
 
 
 def find_application(step: ProcedureStep, screen: Screen, application: str | None) -> Control | Stop | Literal[True]:
@@ -244,26 +242,32 @@ def find_application(step: ProcedureStep, screen: Screen, application: str | Non
 # ---- what the words of the task leave open: a value, an item, an option
 
 
-def read_value(seen: LookedUp, screen: Screen) -> str:
-    """The value in view where the run found its own; "" where none, or not just one, stands there."""
-    key = rf"(?<!\w){re.escape(seen.key)}(?!\w)"
-    beside = re.compile(f"({_TOKEN}){_BETWEEN}{key}" if seen.before else f"{key}{_BETWEEN}({_TOKEN})")
-    names = [one.name for one in screen.controls if one.role == role_of(seen.type) and not is_fixed(one.role)]
-    texts = names if seen.whole else [found.rstrip(".") for name in names for found in beside.findall(name)]
+def read_value(step: ProcedureStep, screen: Screen) -> str:
+    """The value in view where the run found what it typed; "" where none, or not just one, stands there."""
+    if step.seen is None or not step.can_be_read:
+        return ""
+    key = rf"(?<!\w){re.escape(step.key)}(?!\w)"
+    beside = f"({_TOKEN}){BETWEEN}{key}" if (step.seen.beside or 0) < 0 else f"{key}{BETWEEN}({_TOKEN})"
+    role = role_of(step.seen.type)
+    texts = [one.name for one in screen.controls if one.role == role and not is_fixed(role)]
+    if not step.seen.whole:
+        texts = [found.rstrip(".") for text in texts for found in re.findall(beside, text)]
     found = {text.strip() for text in texts} - {""}
     value = found.pop() if len(found) == 1 else ""
-    return value if seen.can_be_read and len(value) <= _LONGEST else ""
+    return value if len(value) <= _LONGEST else ""
 
 
-def where_seen(seen: LookedUp, steps: Sequence[ProcedureStep]) -> str:
-    """In words where the run had found the value."""
-    kind = f"in {seen.type}" if seen.type else "on the screen"
-    beside = f' beside "{seen.key}"' if seen.key else ""
-    if not 0 < seen.place <= len(steps):
+def where_seen(step: ProcedureStep, steps: Sequence[ProcedureStep]) -> str:
+    """In words where the run had found what it typed; "" where that is not known."""
+    if step.seen is None:
+        return ""
+    kind = f"in {step.seen.type}" if step.seen.type else "on the screen"
+    beside = f' beside "{step.key}"' if step.key else ""
+    if not 0 < step.seen.after <= len(steps):
         return f"{kind}{beside}, before the first step"
-    step = steps[seen.place - 1]
-    name = f' "{step.label}"' if step.label else ""
-    return f"{kind}{beside}, after step {seen.place}{name}"
+    label = steps[step.seen.after - 1].label
+    name = f' "{label}"' if label else ""
+    return f"{kind}{beside}, after step {step.seen.after}{name}"
 
 
 def named_in_task(step: ProcedureStep, screen: Screen, task: str, known: Collection[str]) -> Control | None:

@@ -20,8 +20,8 @@ from itertools import pairwise, zip_longest
 from ufo_experience.errors import UsageError
 from ufo_experience.procedure.binding import Binding
 from ufo_experience.procedure.render import is_name, prose, quoted, step_line, tip_line, word
-from ufo_experience.procedure.runs import agreed_of, is_same_task, is_same_way, parting
-from ufo_experience.procedure.steps import NAMED, ProcedureStep, read_steps
+from ufo_experience.procedure.runs import Way
+from ufo_experience.procedure.steps import NAMED, ProcedureStep
 from ufo_experience.procedure.values import Values, replaced
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.request import Request, find_whole, holds, says_something
@@ -71,20 +71,16 @@ class Procedure:
         runs = list(experiences)
         if not runs:
             raise UsageError("a procedure is made of at least one run")
-        run, new = runs[0], Request.parse(request) if isinstance(request, str) else request
-        known = {one.id: one for one in runs if one.id != run.id}
-        others = [one for one in known.values() if is_same_task(run, one)]
-        same = [one for one in others if one.outcome.success == run.outcome.success and is_same_way(run, one)]
-        failed = [one for one in others if run.outcome.success and one.outcome.success is False]
-        approved, recorded = run.trust is Trust.APPROVED, read_steps(run)
-        agreed = agreed_of(run, same, recorded)
-        values = Values(run, new, constants_of([run, *same]))
-        bound = Binding(recorded, values, agreed, approved=approved)
-        steps = tuple(
-            replace(_shown(step, new, approved=approved), optional=told.optional)
-            for step, told in zip(bound.steps, agreed, strict=True)
-        )
-        worked = [one for one in others if one.outcome.success]
+        run = runs[0]
+        new = (Request.parse(request) if isinstance(request, str) else request).within(run.state.application)
+        own, known = Way(run), {one.id: Way(one) for one in runs if one.id != run.id}
+        others = [one for one in known.values() if one.task_key == own.task_key]
+        same = [one for one in others if one.run.outcome.success == run.outcome.success and own.ends_as(one)]
+        failed = [one for one in others if own.worked and one.run.outcome.success is False]
+        values = Values(run, new, constants_of(one.run for one in (own, *same)))
+        approved = run.trust is Trust.APPROVED
+        bound = Binding(own.steps_with(same), values, approved=approved)
+        steps = tuple(_shown(step, values, approved=approved) for step in bound.steps)
         return cls(
             id=run.id,
             request=new.text,
@@ -92,13 +88,13 @@ class Procedure:
             application=run.state.application or "",
             steps=steps,
             success=run.outcome.success,
-            worked=sum(one.outcome.success is True for one in (run, *same)),
+            worked=sum(one.worked for one in (own, *same)),
             runs=1 + len(same) + len(failed),
-            ids=(run.id, *(one.id for one in same)),
+            ids=tuple(one.run.id for one in (own, *same)),
             uncovered=bound.uncovered,
             ends_with=_end(run, values, steps),
             reason=_readable_or_empty(run.outcome.failure_reason or "", new),
-            parts_at=parting(run, worked) if run.outcome.success else None,
+            parts_at=own.parts_from(one for one in others if one.worked) if own.worked else None,
             reworded=not values.pairing.alike,
             tips=run.action.tips if approved else (),
             advice="" if run.action.steps else " ".join(filter(None, (run.action.strategy, run.action.skill))),
@@ -163,18 +159,18 @@ def _on_one_screen(steps: Sequence[ProcedureStep]) -> Iterator[tuple[int, int]]:
             first = None
 
 
-def _shown(step: ProcedureStep, request: Request, *, approved: bool) -> ProcedureStep:
+def _shown(step: ProcedureStep, values: Values, *, approved: bool) -> ProcedureStep:
     """A step that says whether its name may be read; an item named by the task is as good as a label."""
     if not step.name:
         told = step.target and (step.row_of or step.item_of or step.missing)
         return step if told or step.kind not in NAMED else replace(step, missing=("which control", *step.missing))
-    said = holds(request.text, step.name)
-    telling = stems_of(telling_words(step.name, request.text))
+    task = values.new.text
+    said = holds(task, step.name)
     # a plain "Save" names nothing itself
-    named = said or CARRIES_OUT.fullmatch(step.name) or not telling.isdisjoint(stems_of(request.text))
+    asked_for = not step.ask_first or said or CARRIES_OUT.fullmatch(step.name) is not None
+    asked_for = asked_for or not values.said_now.isdisjoint(stems_of(telling_words(step.name, task)))
     is_told = approved or said or step.takes_item
-    shown = step.shown if is_told else told_of(step.name, step.role, request.text)
-    return replace(step, shown=shown, asked_for=not step.ask_first or bool(named))
+    return replace(step, shown=step.shown if is_told else told_of(step.name, step.role, task), asked_for=asked_for)
 
 
 def _learned_for(values: Values, *, approved: bool) -> str:

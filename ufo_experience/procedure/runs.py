@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher
+from functools import cached_property
 from typing import Any
 
 from ufo_experience.controls import bare
@@ -86,22 +87,91 @@ class KnownProcedure:
         }
 
 
-@dataclass(frozen=True)
-class Agreed:
-    """What the runs of one way tell of a step: how many of how many did it, None where all; whether they acted on
-    something else there; whether runs of other values name the same.
-    """
-
-    optional: tuple[int, int] | None = None
-    varies: bool = False
-    confirmed: bool = False
-
-
 # ---- one task, one way
 
 
 def request_of(run: Experience) -> Request:
     return Request.parse(run.state.request or run.state.task, run.state.application)
+
+
+class Way:
+    """The way that one run went, read once for all that is asked of it."""
+
+    def __init__(self, run: Experience) -> None:
+        self.run, self.worked = run, run.outcome.success is True
+
+    @cached_property
+    def task_key(self) -> str:
+        return task_key_of(self.run)
+
+    @cached_property
+    def steps(self) -> list[ProcedureStep]:
+        return read_steps(self.run)
+
+    @cached_property
+    def values(self) -> frozenset[str]:
+        return frozenset(bare(value.text) for value in request_of(self.run).values)
+
+    @cached_property
+    def keys(self) -> list[tuple[str, str, str]]:
+        """What each step does to what; of a value of the request, or what redaction took for one, that it is such."""
+        keys: list[tuple[str, str, str]] = []
+        for step in self.steps:
+            name = step.name if step.target else step.text
+            is_value = bare(name) in self.values or PLACEHOLDER.search(name) is not None
+            keys.append((step.kind, step.role, _OF_THE_TASK if is_value else bare(name)))
+        return keys
+
+    def ends_as(self, other: "Way") -> bool:
+        """True for runs of one task that went one way: either ends with a step that the other has, too."""
+        one, two = self.keys, other.keys
+        return not one or not two or one[-1] in two or two[-1] in one
+
+    def parts_from(self, others: Iterable["Way"]) -> int | None:
+        """The number of the first step with which it leaves another way of its task; None where there is none."""
+        ways = [set(other.keys) for other in others if not self.ends_as(other)]
+        return next(
+            (number for number, key in enumerate(self.keys, start=1) if any(key not in way for way in ways)), None
+        )
+
+    def is_part_of(self, other: "Way") -> bool:
+        """True when all its steps are steps of another, in their order."""
+        rest = iter(other.keys)
+        return bool(self.keys) and all(key in rest for key in self.keys)
+
+    def steps_with(self, others: Sequence["Way"]) -> list[ProcedureStep]:
+        """The steps, each with what other runs of this way tell of it: how many did it, and with what."""
+        if not others:
+            return self.steps
+        theirs = [(self._counterparts(other), other.values != self.values) for other in others]
+        return [
+            _agreed(step, [(way[place], differs) for way, differs in theirs]) for place, step in enumerate(self.steps)
+        ]
+
+    def _counterparts(self, other: "Way") -> list[ProcedureStep | None]:
+        """For each step that of another run: the same, or in its place one of its kind on something else."""
+        found: list[ProcedureStep | None] = [None] * len(self.steps)
+        matcher = SequenceMatcher(None, self.keys, other.keys, autojunk=False)
+        for kind, i, j, k, m in matcher.get_opcodes():
+            for own, their in zip(range(i, j), range(k, m), strict=False):
+                alike = self.keys[own][:2] == other.keys[their][:2]
+                if kind == "equal" or (kind == "replace" and j - i == m - k and alike):
+                    found[own] = other.steps[their]
+        return found
+
+
+def _agreed(step: ProcedureStep, theirs: Sequence[tuple[ProcedureStep | None, bool]]) -> ProcedureStep:
+    """A step with what is told by those of other runs, each with whether its run had other values."""
+    told = [(other, differs) for other, differs in theirs if other is not None]
+    optional = None if len(told) == len(theirs) else (1 + len(told), 1 + len(theirs))
+    varies = any(_is_another(other, step) for other, _ in told)
+    return replace(step, optional=optional, varies=varies, confirmed=any(differs for _, differs in told) and not varies)
+
+
+def _is_another(theirs: ProcedureStep, own: ProcedureStep) -> bool:
+    """True for a step on another control, or one that chose another option."""
+    is_option = own.kind == "select" and not PLACEHOLDER.search(own.text)
+    return bare(theirs.name) != bare(own.name) or (is_option and theirs.text != own.text)
 
 
 def is_same_task(run: Experience, other: Experience) -> bool:
@@ -110,31 +180,8 @@ def is_same_task(run: Experience, other: Experience) -> bool:
 
 
 def is_same_way(run: Experience, other: Experience) -> bool:
-    """True for runs of one task that end alike: either ends with a step that the other has, too."""
-    one, two = _keys(run), _keys(other)
-    return not one or not two or one[-1] in two or two[-1] in one
-
-
-def parting(run: Experience, others: Iterable[Experience]) -> int | None:
-    """The number of the first step with which a run leaves another way of its task, or None where there is none."""
-    ways = [set(_keys(other)) for other in others if not is_same_way(run, other)]
-    own = enumerate(_keys(run), start=1)
-    return next((number for number, key in own if any(key not in way for way in ways)), None)
-
-
-def _keys(run: Experience, steps: Sequence[ProcedureStep] | None = None) -> list[tuple[str, str, str]]:
-    """What each step does to what; of a value of the request, or what redaction took for one, that it is such."""
-    values = _values(run)
-    keys: list[tuple[str, str, str]] = []
-    for step in read_steps(run) if steps is None else steps:
-        name = step.name if step.target else step.text
-        is_value = bare(name) in values or PLACEHOLDER.search(name) is not None
-        keys.append((step.kind, step.role, _OF_THE_TASK if is_value else bare(name)))
-    return keys
-
-
-def _values(run: Experience) -> frozenset[str]:
-    return frozenset(bare(value.text) for value in request_of(run).values)
+    """True for runs of one task that end alike."""
+    return Way(run).ends_as(Way(other))
 
 
 # ---- runs joined
@@ -142,72 +189,37 @@ def _values(run: Experience) -> frozenset[str]:
 
 def join(experiences: Iterable[Experience]) -> list[KnownProcedure]:
     """Records as procedures, that with the newest run first."""
-    tasks: dict[str, list[Experience]] = {}
-    for one in sorted(experiences, key=_age, reverse=True):
-        tasks.setdefault(task_key_of(one), []).append(one)
-    found = [known for key, runs in tasks.items() for known in _ways(key, runs)]
+    tasks: dict[str, list[Way]] = {}
+    for one in map(Way, sorted(experiences, key=_age, reverse=True)):
+        tasks.setdefault(one.task_key, []).append(one)
+    found = [known for key, runs in tasks.items() for known in _joined(key, runs)]
     return sorted(found, key=lambda known: known.last, reverse=True)
 
 
-def _ways(key: str, runs: Sequence[Experience]) -> list[KnownProcedure]:
+def _joined(key: str, runs: Sequence[Way]) -> list[KnownProcedure]:
     """The ways of one task. A run that did not succeed is evidence of the way it shares the most steps with."""
-    ways: list[list[Experience]] = []
-    for one in sorted(runs, key=lambda one: one.outcome.success is not True):
-        alike = [way for way in ways if one.outcome.success is not True or is_same_way(way[0], one)]
+    ways: list[list[Way]] = []
+    for one in sorted(runs, key=lambda one: not one.worked):
+        alike = [way for way in ways if not one.worked or way[0].ends_as(one)]
         if alike:
-            max(alike, key=lambda way: len(set(_keys(way[0])) & set(_keys(one)))).append(one)
+            max(alike, key=lambda way: len({*way[0].keys} & {*one.keys})).append(one)
         else:
             ways.append([one])
-    known = [KnownProcedure(key, tuple(sorted(way, key=_age, reverse=True)), _best(way)) for way in ways]
-    return [replace(one, parts_at=parting(one.best, [other.best for other in known])) for one in known]
+    best = [_best(way) for way in ways]
+    return [
+        KnownProcedure(
+            key, tuple(sorted((one.run for one in way), key=_age, reverse=True)), own.run, own.parts_from(best)
+        )
+        for way, own in zip(ways, best, strict=True)
+    ]
 
 
-def _best(runs: Sequence[Experience]) -> Experience:
+def _best(runs: Sequence[Way]) -> Way:
     """The run to teach. A shorter one wins once a longer one shows that it leaves out nothing but detours."""
-    worked = [one for one in runs if one.outcome.success is True] or list(runs)
-    proven = {one.id for one in worked if any(_is_part(one, other) for other in worked if other is not one)}
-    return min(worked, key=lambda one: (not one.outcome.is_judged, one.id not in proven, len(one.action.steps)))
-
-
-def _is_part(short: Experience, long: Experience) -> bool:
-    """True when all steps of a run are steps of another, in their order."""
-    rest = iter(_keys(long))
-    return bool(_keys(short)) and all(key in rest for key in _keys(short))
+    worked = [one for one in runs if one.worked] or list(runs)
+    proven = [one for one in worked if any(one.is_part_of(other) for other in worked if other is not one)]
+    return min(worked, key=lambda one: (not one.run.outcome.is_judged, one not in proven, len(one.run.action.steps)))
 
 
 def _age(one: Experience) -> tuple[datetime, str]:
     return one.created_at, one.id
-
-
-# ---- what they tell together
-
-
-def agreed_of(run: Experience, others: Sequence[Experience], steps: Sequence[ProcedureStep]) -> list[Agreed]:
-    """For each of the `steps` of a run what other runs of its way tell of it."""
-    ways = [(_counterparts(run, other, steps), _values(other) != _values(run)) for other in others]
-    found = []
-    for place, step in enumerate(steps):
-        told = [(theirs, differs) for way, differs in ways if (theirs := way[place]) is not None]
-        optional = None if len(told) == len(others) else (1 + len(told), 1 + len(others))
-        varies = any(_is_another(theirs, step) for theirs, _ in told)
-        found.append(Agreed(optional, varies, any(differs for _, differs in told) and not varies))
-    return found
-
-
-def _counterparts(run: Experience, other: Experience, steps: Sequence[ProcedureStep]) -> list[ProcedureStep | None]:
-    """For each step that of another run: the same, or in its place one of its kind on something else."""
-    theirs = read_steps(other)
-    found: list[ProcedureStep | None] = [None] * len(steps)
-    matcher = SequenceMatcher(None, _keys(run, steps), _keys(other, theirs), autojunk=False)
-    for kind, i, j, k, m in matcher.get_opcodes():
-        for own, their in zip(range(i, j), range(k, m), strict=False):
-            alike = (steps[own].kind, steps[own].role) == (theirs[their].kind, theirs[their].role)
-            if kind == "equal" or (kind == "replace" and j - i == m - k and alike):
-                found[own] = theirs[their]
-    return found
-
-
-def _is_another(theirs: ProcedureStep, own: ProcedureStep) -> bool:
-    """True for a step on another control, or one that chose another option."""
-    is_option = own.kind == "select" and not PLACEHOLDER.search(own.text)
-    return bare(theirs.name) != bare(own.name) or (is_option and theirs.text != own.text)

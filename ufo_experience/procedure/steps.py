@@ -17,7 +17,7 @@ from ufo_experience.controls import is_fixed, role_of
 from ufo_experience.schema import Around, Experience, Seen, Step, leaves_of
 from ufo_experience.trust.risk import asks_first
 
-Source = Literal["", "task", "constant", "open"]
+Source = Literal["", "task", "constant", "open", "screen"]
 
 TEXT_KEYS = ("text", "value", "option", "keys")
 STAYS = ("type", "select")  # after these the screen is the same, but for a value
@@ -42,32 +42,17 @@ class Target:
 
 
 @dataclass(frozen=True)
-class LookedUp:
-    """Where what a step types had stood in view: behind the first `place` steps, in a control of this `type`: all of
-    that control's text (`whole`), or right beside `key`, a value of the new task."""
-
-    place: int
-    type: str
-    whole: bool = False
-    before: bool = False
-    key: str = ""
-
-    @property
-    def can_be_read(self) -> bool:
-        """True when it can be told from all else in view."""
-        return self.whole or bool(self.key)
-
-
-@dataclass(frozen=True)
 class ProcedureStep:
     """One step, bound to the task at hand.
 
-    `value_from` says where what is typed or chosen, or the item, comes from: the task, a constant of the procedure, or
-    nobody knows ("open"). `item_of` is the value of the task by which an item of a list, a row or a link is found.
+    `value_from` says where what is typed or chosen, or the item, comes from: the task, a constant of the procedure, the
+    screen, or nobody knows ("open"). `item_of` is the value of the task by which an item of a list or a link is found.
     `missing` names what is open; a step with any is not carried out by itself. `optional` are the runs that did it and
-    all runs. `asked_for` is False for a step that is asked for first and of which the request names nothing.
+    all runs, None where all did; `varies` says that some acted on something else there, `confirmed` that runs of other
+    values name the same. `asked_for` is False for a step to ask for first of which the request names nothing.
     `shown` is as much of its name as may be told, None for all; `after` is the field filled right before, for one of
     several equal controls; `row_of` the value whose row the control stands in, `beside` what else that row holds.
+    `seen` is where the run had found what it typed, in steps of the way, `key` the value of the task beside it there.
     """
 
     number: int
@@ -83,11 +68,14 @@ class ProcedureStep:
     after: str = ""
     missing: tuple[str, ...] = ()
     optional: tuple[int, int] | None = None
+    varies: bool = False
+    confirmed: bool = False
     ask_first: bool = False
     asked_for: bool = True
     shown: str | None = None
     around: Around | None = None
-    seen: LookedUp | None = None
+    seen: Seen | None = None
+    key: str = ""
     error: str = ""
 
     @property
@@ -142,17 +130,33 @@ class ProcedureStep:
 
     @property
     def can_be_filled(self) -> bool:
-        """True when only what is typed or chosen is open: the field itself is known."""
-        return self.value_from == "open" and len(self.missing) == 1 and self.target is not None
+        """True when only what is typed or chosen is, or was, open: the field itself is known."""
+        return self.value_from in ("open", "screen") and len(self.missing) == 1 and self.target is not None
+
+    @property
+    def is_open(self) -> bool:
+        """True while something in it has to be found out or decided."""
+        return self.value_from != "screen" and (
+            bool(self.missing) or (self.kind, self.value_from) == ("select", "open")
+        )
+
+    @property
+    def can_be_read(self) -> bool:
+        """True when what is typed can be told from all else in view where the run had found it."""
+        return self.seen is not None and (self.seen.whole or bool(self.key))
 
     def lacks(self, *what: str) -> ProcedureStep:
-        return replace(self, missing=tuple(dict.fromkeys((*self.missing, *what))))
+        return replace(self, missing=tuple(dict.fromkeys((*self.missing, *what)))) if what else self
 
     def aimed_at(self, **parts: str) -> ProcedureStep:
         return replace(self, target=replace(self.target or Target(""), **parts))
 
     def with_text(self, text: str) -> ProcedureStep:
         return replace(self, parameters=with_text(self.parameters, text))
+
+    def told(self, text: str) -> ProcedureStep:
+        """The step with a text that the screen tells: a value that was open is no longer."""
+        return replace(self.with_text(text), value_from="screen" if self.value_from == "open" else self.value_from)
 
 
 def with_text(parameters: Mapping[str, Any], text: str) -> dict[str, Any]:
@@ -163,43 +167,48 @@ def read_steps(run: Experience) -> list[ProcedureStep]:
     """The steps that were done in a run, numbered from 1, bound to nothing yet; of a failed run all that was tried."""
     done = [step for step in run.action.steps if step.ok or (step.status == "failed" and not run.outcome.success)]
     steps: list[ProcedureStep] = []
-    for number, step in enumerate(done, start=1):
-        filled = steps[-1].name if steps and steps[-1].kind in STAYS else ""
-        asks = asks_first(step, done[: number - 1], run.state.request or "") and not _opens_menu(
-            done[number - 1 : number + 1]
+    for place, step in enumerate(done):
+        kind = kind_of(step.action_type)
+        kept = {key: value for key, value in step.parameters.items() if kind == "switch" or plain(key) not in _LOCATORS}
+        asks = asks_first(step, done[:place], run.state.request or "") and not _opens_menu(done[place : place + 2])
+        one = ProcedureStep(
+            place + 1,
+            step.action_type,
+            kind,
+            _target_of(step, kind, kept) or (_where_the_caret_is(steps) if kind == "type" else None),
+            kept,
+            step.application or "",
+            after=steps[-1].name if steps and steps[-1].kind in STAYS else "",
+            ask_first=asks,
+            around=step.around,
+            seen=_looked_up(step.seen, done),
+            error=step.error or "",
         )
-        seen = _looked_up(step.seen, done) if step.seen else None
-        one = replace(read_step(number, step), ask_first=asks, after=filled, seen=seen)
-        steps.append(_where_the_caret_is(one, steps))
+        steps.append(one)
     return steps
 
 
-def _where_the_caret_is(step: ProcedureStep, before: Sequence[ProcedureStep]) -> ProcedureStep:
-    """A step that types into no control in particular types into the field that was clicked last."""
-    last = next((one for one in reversed(before) if one.kind != "keys"), step)
-    into = step.kind == "type" and step.target is None and last.verb == "click" and last.role in _FIELDS
-    return replace(step, target=last.target) if into else step
-
-
-def read_step(number: int, step: Step) -> ProcedureStep:
-    kind, control = kind_of(step.action_type), step.target_control
-    kept = {key: value for key, value in step.parameters.items() if kind == "switch" or plain(key) not in _LOCATORS}
-    name = control.name.strip()
+def _target_of(step: Step, kind: Kind, kept: Mapping[str, Any]) -> Target | None:
+    """What a step acts on; None where nothing tells that."""
+    control, name = step.target_control, step.target_control.name.strip()
     if not name and kind == "switch":
         name = next((str(kept[key]) for key in _APPLICATION_KEYS if kept.get(key)), "")
     if not name and kind in NAMED:  # the one name a thought quotes, in any language: `click the "Save" button`
         quoted = {found.strip() for found in _QUOTED_NAME.findall(step.observation)}
         name = quoted.pop() if len(quoted) == 1 and quoted.isdisjoint(texts_of(step.parameters)) else ""
     in_row = bool(control.within) and is_fixed(role_of(control.type))  # a box without a name, told by its row
-    target = Target(name, control.type or "", control.within) if name or in_row else None
-    return ProcedureStep(
-        number, step.action_type, kind, target, kept, step.application or "", around=step.around, error=step.error or ""
-    )
+    return Target(name, control.type or "", control.within) if name or in_row else None
 
 
-def _looked_up(seen: Seen, done: Sequence[Step]) -> LookedUp:
-    place = sum(step.step_number <= seen.after for step in done)
-    return LookedUp(place, seen.type, seen.whole, key=str(seen.beside or ""))
+def _where_the_caret_is(steps: Sequence[ProcedureStep]) -> Target | None:
+    """The field that was clicked last: what is typed into no control in particular goes there."""
+    last = next((one for one in reversed(steps) if one.kind != "keys"), None)
+    return last.target if last is not None and last.verb == "click" and last.role in _FIELDS else None
+
+
+def _looked_up(seen: Seen | None, done: Sequence[Step]) -> Seen | None:
+    """Where a text had stood in view, behind which step of those that were done."""
+    return seen and seen.model_copy(update={"after": sum(step.step_number <= seen.after for step in done)})
 
 
 def _opens_menu(two: Sequence[Step]) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any
 
-from ufo_experience.controls import bare
 from ufo_experience.procedure.runs import request_of
 from ufo_experience.redact import PLACEHOLDER
 from ufo_experience.redact.typed import FIXED, MARKS, SLOT_TYPE, slot_type, words_between
@@ -36,6 +35,11 @@ class Values:
         self.served: set[str] = set()
         self._parsed = [value.text.casefold() for value in self.old.values]
         self._constants = constants or {}
+
+    @cached_property
+    def said_now(self) -> frozenset[str]:
+        """The stems of the new request."""
+        return stems_of(self.new.text)
 
     @property
     def unserved(self) -> list[str]:
@@ -73,12 +77,6 @@ class Values:
             at = slot.end()
         return "".join((*parts, self._fill_words(text[at:], keep, missing))), missing
 
-    def label(self, text: str) -> tuple[str, list[str]]:
-        """The label of a button filled in: one that says what was typed already may be called so in any task."""
-        if bare(text) in self.served and self.new_of.get(bare(text), "").casefold() != bare(text):
-            return text, [slot_type(text)]
-        return self.fill(text, keep=frozenset(self.served))
-
     def nth(self, number: int) -> str:
         return "".join(self._parsed[number - 1 : number]) if number else ""
 
@@ -102,9 +100,6 @@ class Values:
         first, *rest = [new for _, _, new in sorted((at, -len(new), new) for at, new in found if new)] or [""]
         others = [new for new in rest if slot_type(new) == "text" and not holds(first, new)]
         return (first, *dict.fromkeys(others)) if first else ()
-
-    def first_in(self, text: str) -> str:
-        return next(iter(self.in_row(text)), "")
 
     def _fill_words(self, text: str, keep: Collection[str], missing: list[str]) -> str:
         held = [value for value in self.all if value not in keep and holds(text, value)]

@@ -133,15 +133,16 @@ def telling_words(name: str, request: str) -> str:
 
 
 def _has(label: str, section: str) -> bool:
-    return any(_found(label, section))
+    return bool(_found(label, section))
 
 
-def _found(label: str, section: str) -> Iterator[str]:
+@lru_cache(4_096)
+def _found(label: str, section: str) -> tuple[str, ...]:
     """The words of a section that stand in a label, whole; in Chinese, anywhere."""
     spaced = f" {re.sub(_NO_WORD, ' ', label)} "
-    for word in _words()[section]:
-        if f" {word} " in spaced or (word[0] >= _SPACELESS and word in label):
-            yield word
+    return tuple(
+        word for word in _words()[section] if f" {word} " in spaced or (word[0] >= _SPACELESS and word in label)
+    )
 
 
 @lru_cache(1_024)
@@ -171,3 +172,4 @@ def risks(experience: Experience) -> tuple[str, ...]:
 
 
 on_forgetting(_label_asks.cache_clear)
+on_forgetting(_found.cache_clear)
