@@ -38,9 +38,9 @@ _STATES = ("dialog", "checked", "selected", "expanded")
 class RowsReader(ABC):
     """Reads files of objects, one run each. A format names its keys and says how a row becomes steps.
 
-    Files of rows are told by their keys: `needs` are those a row has, `tasks` those that may hold the task. Other
-    files are told by their endings (`suffixes`) and by what stands in them (`sign`), and are one `text` to a reader
-    that does not say what their `runs` are.
+    Files of rows are told by their keys: `needs` are those a row has (`steps/action` is a key of one of its steps, `a|b`
+    one of both), `tasks` those that may hold the task. Other files are told by their endings (`suffixes`) and by what
+    stands in them (`sign`), and are one `text` to a reader that does not say what their `runs` are.
     `agent` and `env` are those of every run. `untold` begins the sentence for files that do not say their task
     ("a recording"), and runs of such a format without a step are none; `wanted` says what such a file lacks.
     """
@@ -60,7 +60,7 @@ class RowsReader(ABC):
         """Add the steps of a row; returns what else `Draft.finish` takes."""
 
     def is_row(self, row: Row) -> bool:
-        return row.keys() >= {*self.needs}
+        return all(any(True for path in one.split("|") for _ in row.at(path)) for one in self.needs)
 
     def recognises(self, found: Found) -> bool:
         """True for a folder of this format, and a file with what tells it among its first rows or in its first text."""
