@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ufo_experience.controls import NAME_LENGTH, ListedControl, around, in_view, is_known_role
+from ufo_experience.controls import NAME_LENGTH, ListedControl, around, is_known_role
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Around, Trajectory
 from ufo_experience.traces import calls as tools
@@ -38,8 +38,8 @@ _STATES = ("dialog", "checked", "selected", "expanded")
 class RowsReader(ABC):
     """Reads files of objects, one run each. A format names its keys and says how a row becomes steps.
 
-    Files of rows are told by their keys: `needs` are those a row has (`steps/action` is a key of one of its steps, `a|b`
-    one of both), `tasks` those that may hold the task. Other files are told by their endings (`suffixes`) and by what
+    Files of rows are told by their keys: `needs` are those a row has (`steps/action` is one of a step of it, `a|b`
+    either), `tasks` those that may hold the task. Other files are told by their endings (`suffixes`) and by what
     stands in them (`sign`), and are one `text` to a reader that does not say what their `runs` are.
     `agent` and `env` are those of every run. `untold` begins the sentence for files that do not say their task
     ("a recording"), and runs of such a format without a step are none; `wanted` says what such a file lacks.
@@ -177,7 +177,6 @@ def steps_of_row(
             "application": record.first(*APPLICATION[:4]),
             "timestamp": record.first(*NAMES["time"]),
             "cost": record.get("cost"),
-            "in_view": in_view(listed),
             "screen": listed,
             "within": within,
             "around": _around(listed, as_name(name), as_name(kind), as_name(within)),
