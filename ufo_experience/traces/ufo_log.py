@@ -24,7 +24,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.schema import Judge, Problem
 from ufo_experience.traces.lines import JsonLines, problem
 from ufo_experience.traces.rows import listed_controls
-from ufo_experience.traces.values import Row, as_dict, as_dicts, as_name, as_text, short_object
+from ufo_experience.traces.values import Row, as_dict, as_dicts, as_text, short_object
 
 RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
 MAX_REQUEST_LOG = 1 << 33  # images are dropped while reading; what is left of a longer one fits no session we keep
