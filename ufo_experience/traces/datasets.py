@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from ufo_experience.schema import Problem
 from ufo_experience.traces.calls import calls_in, control_of
@@ -17,7 +17,7 @@ from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, load_document, problem
 from ufo_experience.traces.rows import RowsReader, add_row, calls_of_row, judged_by_program, steps_of_row
-from ufo_experience.traces.values import NAMES, Row, as_amount, as_dict, as_dicts, as_name, as_text, parse_literal
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_name, as_text, parse_literal
 
 TRAJECTORY, RESULT = "traj.jsonl", "result.txt"
 _CLAIMS = ("DONE", "FAIL")
@@ -104,27 +104,7 @@ def _task_of(folder: Path, problems: list[Problem]) -> dict[str, Any]:
     return {}
 
 
-class _ScreensReader(RowsReader):
-    """Runs that keep the screen beside each action: where the steps stand, and in a step its action and its thought."""
-
-    steps = "steps"
-    action = "action"
-    thought: ClassVar[tuple[str, ...]] = ("reasoning", "think")
-
-    def items(self, row: Row) -> Iterable[Row]:
-        return (item for found in row.at(self.steps) for item in as_dicts(found))
-
-    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        application = None
-        for item in self.items(row):
-            action = item.get(self.action)
-            calls = [call for call in calls_in(action) if call.name.casefold() not in NAMES["no_action"]]
-            application = item.host("url") or as_dict(action).name("app_name") or application
-            add_row(draft, item, calls=calls, thought=item.name(*self.thought), application=application)
-        return {"env": row.name("platform", "os") or self.env or None}
-
-
-class AndroidControlReader(_ScreensReader):
+class AndroidControlReader(RowsReader):
     """AndroidControl: a goal, actions with places, and what each step was meant to do."""
 
     name = "android-control"
@@ -136,11 +116,12 @@ class AndroidControlReader(_ScreensReader):
         return (Row(action=action, reasoning=words, ui_elements=tree) for action, words, tree in lists)
 
 
-class AndroidWorldReader(_ScreensReader):
+class AndroidWorldReader(RowsReader):
     """JSON exports of AndroidWorld episodes; an index means an element of the screen of that moment."""
 
     name = "android-world"
     needs = ("goal", "step_records")
+    verdict = ("task_actually_successful", "is_successful", "success")
     env = "android"
 
     def items(self, row: Row) -> Iterable[Row]:
@@ -153,21 +134,19 @@ class AndroidWorldReader(_ScreensReader):
             yield Row(record.row("state") | said)
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        verdict = row.first("task_actually_successful", "is_successful", "success")
-        complete = row.get("episode_terminated_early") is not True
-        return {**super().fill(draft, row), **judged_by_program(verdict), "complete": complete}
+        return {**super().fill(draft, row), "complete": row.get("episode_terminated_early") is not True}
 
 
-class AgentNetReader(_ScreensReader):
+class AgentNetReader(RowsReader):
     """AgentNet (OpenCUA): an instruction, and for each step the code and the words of the person who labelled it."""
 
     name = "agentnet"
     needs = ("instruction", "traj/value/code")
     tasks = ("instruction",)
-    steps, action, thought = "traj/value", "code", ("action",)
+    steps, action, thoughts = "traj/value", "code", ("action",)
 
 
-class AgentLabReader(_ScreensReader):
+class AgentLabReader(RowsReader):
     """AgentLab and BrowserGym as JSON: `{"goal", "steps": [{"action", "axtree"}], "summary_info": {"cum_reward"}}`.
 
     An action names its element by a mark of that page's tree (`click('a51')`).
@@ -176,6 +155,7 @@ class AgentLabReader(_ScreensReader):
     name = "agentlab"
     needs = ("summary_info", "steps/action")
     tasks = ("goal", "intent")
+    verdict = ("summary_info/cum_reward",)
     env = "web"
 
     def items(self, row: Row) -> Iterable[Row]:
@@ -187,12 +167,10 @@ class AgentLabReader(_ScreensReader):
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         summary = row.row("summary_info")
-        reward, tokens = (as_amount(summary.get(key)) for key in ("cum_reward", "stats.cum_input_tokens"))
         return {
             **super().fill(draft, row),
-            **judged_by_program(reward),
             "failure_reason": summary.name("err_msg") or None,
-            "tokens": int(tokens) if tokens else None,
+            "tokens": int(summary.amount("stats.cum_input_tokens") or 0) or None,
             "agent": row.name("agent") or self.name,
         }
 
