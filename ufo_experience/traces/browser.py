@@ -27,12 +27,10 @@ class BrowserUseReader(RowsReader):
     """
 
     name = "browser-use"
+    needs = ("history/model_output|history/state",)
     tasks = ("task", "request")
     env = "browser"
     untold = "a history of browser-use"
-
-    def is_row(self, row: Row) -> bool:
-        return any(item.keys() & {"model_output", "state"} for item in row.rows("history"))
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         items = [item for item in row.rows("history") if item]
@@ -102,10 +100,8 @@ class MiniWobReader(RowsReader):
     """
 
     name = "miniwob"
+    needs = ("states/dom",)
     env = "web"
-
-    def is_row(self, row: Row) -> bool:
-        return any("dom" in state for state in row.rows("states")[:2])
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         utterance = row.get("utterance")

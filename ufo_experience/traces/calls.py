@@ -193,8 +193,10 @@ def _arguments(call: ast.Call) -> dict[str, Any]:
     name = _name(call.func)
     values = [_plain_value(item) for item in call.args]
     names = NAMES.get(f"{name}()", ())  # so that `click(1, 2)` and `click(x=1, y=2)` read the same
-    if names[:1] == ("x",) and values and isinstance(values[0], str):
-        names = ("ref", "button")  # click('a51'): the mark of an element
+    texts = [isinstance(one, ast.Constant) and isinstance(one.value, str) for one in call.args]
+    if any(text and name in NAMES["numbers"] for text, name in zip(texts, names, strict=False)):
+        # click('a51'), press('a51', 'Enter'): first the mark of an element
+        names = ("ref", *(name for name in names if name not in NAMES["numbers"]))
     found: dict[str, Any] = dict(zip(names, values, strict=False))
     if rest := values[len(names) :]:
         found["keys" if name == "hotkey" else "arguments"] = rest

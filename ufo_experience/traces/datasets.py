@@ -5,8 +5,7 @@ environment judged, its word counts: 1 is success, 0 is failure, anything betwee
 """
 
 import re
-from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
@@ -18,7 +17,7 @@ from ufo_experience.traces.draft import Draft
 from ufo_experience.traces.files import ReadReport
 from ufo_experience.traces.lines import JsonLines, first_text, load_document, problem
 from ufo_experience.traces.rows import RowsReader, add_row, calls_of_row, judged_by_program, steps_of_row
-from ufo_experience.traces.values import NAMES, Row, as_amount, as_dict, as_name, as_text, parse_literal
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_name, as_text, parse_literal
 
 TRAJECTORY, RESULT = "traj.jsonl", "result.txt"
 _CLAIMS = ("DONE", "FAIL")
@@ -105,103 +104,73 @@ def _task_of(folder: Path, problems: list[Problem]) -> dict[str, Any]:
     return {}
 
 
-class _ScreensReader(RowsReader):
-    """Runs that keep the screen beside each action. `ending` is what else `Draft.finish` takes."""
-
-    @abstractmethod
-    def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
-        """For each step the action, what it was meant to do, and the row that holds the screen."""
-
-    def ending(self, row: Row) -> dict[str, Any]:
-        return {"env": row.name("platform", "os") or self.env or None}
-
-    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
-        application = None
-        for action, thought, screen in self.items(row):
-            calls = [call for call in calls_in(action) if call.name.casefold() not in NAMES["no_action"]]
-            application = screen.host("url") or as_dict(action).name("app_name") or application
-            add_row(draft, screen, calls=calls, thought=as_name(thought), application=application)
-        return self.ending(row)
-
-
-class AndroidControlReader(_ScreensReader):
+class AndroidControlReader(RowsReader):
     """AndroidControl: a goal, actions with places, and what each step was meant to do."""
 
     name = "android-control"
     needs = ("goal", "actions", "step_instructions")
     env = "android"
 
-    def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
-        for action, words, tree in zip_longest(*map(row.listed, (*self.needs[1:], "accessibility_trees"))):
-            yield action, words, Row(ui_elements=tree)
+    def items(self, row: Row) -> Iterable[Row]:
+        lists = zip_longest(*map(row.listed, ("actions", "step_instructions", "accessibility_trees")))
+        return (Row(action=action, reasoning=words, ui_elements=tree) for action, words, tree in lists)
 
 
-class AndroidWorldReader(_ScreensReader):
+class AndroidWorldReader(RowsReader):
     """JSON exports of AndroidWorld episodes; an index means an element of the screen of that moment."""
 
     name = "android-world"
     needs = ("goal", "step_records")
+    verdict = ("task_actually_successful", "is_successful", "success")
     env = "android"
 
-    def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
+    def items(self, row: Row) -> Iterable[Row]:
         for record in row.rows("step_records"):
             thought, action = "", record.get("action")
             if not isinstance(action, dict):  # `Reason: … Action: {…}`
                 reason, mark, rest = as_name(action).rpartition("Action:")
                 thought, action = reason.replace("Reason:", "").strip(), parse_literal(rest.strip()) if mark else None
-            yield action, thought, Row(record.row("state") | {"timestamp": record.get("timestamp")})
+            said = {"action": action, "reasoning": thought, "timestamp": record.get("timestamp")}
+            yield Row(record.row("state") | said)
 
-    def ending(self, row: Row) -> dict[str, Any]:
-        verdict = row.first("task_actually_successful", "is_successful", "success")
-        return {**judged_by_program(verdict), "complete": row.get("episode_terminated_early") is not True}
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
+        return {**super().fill(draft, row), "complete": row.get("episode_terminated_early") is not True}
 
 
-class AgentNetReader(_ScreensReader):
+class AgentNetReader(RowsReader):
     """AgentNet (OpenCUA): an instruction, and for each step the code and the words of the person who labelled it."""
 
     name = "agentnet"
+    needs = ("instruction", "traj/value/code")
     tasks = ("instruction",)
-
-    def is_row(self, row: Row) -> bool:
-        first = row.rows("traj")[:3]
-        return "instruction" in row and any("code" in step.row("value") for step in first)
-
-    def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
-        for value in (step.row("value") for step in row.rows("traj")):
-            yield value.get("code"), value.get("action"), value
+    steps, action, thoughts = "traj/value", "code", ("action",)
 
 
-class AgentLabReader(_ScreensReader):
+class AgentLabReader(RowsReader):
     """AgentLab and BrowserGym as JSON: `{"goal", "steps": [{"action", "axtree"}], "summary_info": {"cum_reward"}}`.
 
     An action names its element by a mark of that page's tree (`click('a51')`).
     """
 
     name = "agentlab"
+    needs = ("summary_info", "steps/action")
     tasks = ("goal", "intent")
+    verdict = ("summary_info/cum_reward",)
     env = "web"
 
-    def is_row(self, row: Row) -> bool:
-        return "summary_info" in row and any("action" in step for step in row.rows("steps")[:3])
-
-    def items(self, row: Row) -> Iterator[tuple[Any, Any, Row]]:
-        for record in row.rows("steps"):
+    def items(self, row: Row) -> Iterable[Row]:
+        for record in super().items(row):
             calls = calls_in(record.get("action"))
-            for call in calls:  # the mark of an element: `fill('a5', …)` and `press('a5', key)` have it elsewhere
-                given = call.arguments
-                if call.name == "press" and isinstance(given.get("presses"), str):
-                    call.arguments = {"ref": given["keys"], "keys": given["presses"]}
-                elif "target" in given:
-                    given["ref"] = given.pop("target")
-            yield calls, record.name("reasoning", "think"), record
+            for given in (call.arguments for call in calls if "target" in call.arguments):
+                given["ref"] = given.pop("target")
+            yield Row(record | {"action": calls})
 
-    def ending(self, row: Row) -> dict[str, Any]:
+    def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         summary = row.row("summary_info")
-        reward, tokens = (as_amount(summary.get(key)) for key in ("cum_reward", "stats.cum_input_tokens"))
         return {
-            **judged_by_program(reward),
+            **super().fill(draft, row),
             "failure_reason": summary.name("err_msg") or None,
-            "tokens": int(tokens) if tokens else None,
+            "tokens": int(summary.amount("stats.cum_input_tokens") or 0) or None,
             "agent": row.name("agent") or self.name,
         }
 
@@ -210,11 +179,9 @@ class Mind2WebReader(RowsReader):
     """Mind2Web: a confirmed task, the site, and each action with the element it was on."""
 
     name = "mind2web"
+    needs = ("confirmed_task", "action_reprs|actions")
     tasks = ("confirmed_task",)
     env = "web"
-
-    def is_row(self, row: Row) -> bool:
-        return "confirmed_task" in row and bool(row.keys() & {"action_reprs", "actions"})
 
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         for line, given in zip_longest(map(as_name, row.listed("action_reprs")), row.rows("actions")):

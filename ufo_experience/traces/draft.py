@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 
 from ufo_experience import schema
 from ufo_experience.actions import is_blind
-from ufo_experience.controls import ListedControl, VisibleControls, visibility, with_seen
+from ufo_experience.controls import ListedControl, in_view, visibility, with_seen
 from ufo_experience.ids import content_hash
 from ufo_experience.redact.typed import is_secret_name
 from ufo_experience.schema import Around, Control, Outcome, Problem, Source, Step, Trajectory, clip, validate
@@ -36,7 +36,6 @@ class Draft:
         self.left_out = 0  # steps behind the longest run that is kept
         self.applications: dict[str, None] = {}
         self.steps: list[Step] = []
-        self.views: list[VisibleControls] = []
         self.screens: list[Sequence[ListedControl]] = []
         self.sensitive: dict[str, None] = {}
         self.site: str | None = None
@@ -55,14 +54,13 @@ class Draft:
         self, action_type: Any, *, control: Any = None, control_type: Any = None, within: Any = None,
         parameters: Any = None, observation: Any = None, result: Any = None, error: str | None = None,
         agent: Any = None, application: Any = None, timestamp: Any = None, cost: Any = None, line: int | None = None,
-        secret: bool = False, mentioned: Named | None = None, in_view: VisibleControls = frozenset(),
-        around: Around | None = None, screen: Sequence[ListedControl] = (),
+        secret: bool = False, mentioned: Named | None = None, around: Around | None = None,
+        screen: Sequence[ListedControl] = (),
     ) -> None:  # fmt: skip
         """Add one executed or attempted action. Without a result text the step says "success", or "failed".
 
         `mentioned` is how the tree, the code or the thought beside it name a control the step does not name itself;
-        `in_view` are name and type of the controls before it, `screen` all that is told of them; `within` and `around`
-        tell the place of its control.
+        `screen` are the controls in view before it; `within` and `around` tell the place of its control.
         """
         if len(self.steps) >= schema.LONGEST_RUN:
             self.left_out += 1
@@ -96,7 +94,6 @@ class Draft:
             named = Control(name=self._text(mentioned.name), type=kind, within=place, named_by=mentioned.by)
             step = step.model_copy(update={"target_control": named})
         self.steps.append(step)
-        self.views.append(in_view)
         self.screens.append(screen)
 
     def finish(
@@ -121,6 +118,7 @@ class Draft:
             "evaluated_by": evaluated_by,
             "judge": judge,
         }
+        views = [*map(in_view, self.screens)]
         subtask, session = self._text(self.subtask) or None, self.session
         request = self._text(self.request) or subtask or ""
         if session is None:
@@ -129,7 +127,7 @@ class Draft:
             "request": request or schema.UNKNOWN_TASK,
             "subtask": subtask,
             "applications": tuple(self.applications),
-            "steps": with_seen(self.steps, self.views, subtask or request, self.screens),
+            "steps": with_seen(self.steps, views, subtask or request, self.screens),
             "plan": self._lines(plan),
             "outcome": validate(Outcome, outcome, file=str(self.path)),
             "format": self.format,
@@ -142,7 +140,7 @@ class Draft:
             "problems": tuple(noted),
             "tips": self._lines(tips),
             "sensitive": tuple(self.sensitive),
-            "visibility": visibility(self.steps, self.views, self.screens),
+            "visibility": visibility(self.steps, views, self.screens),
             "truncated": self.cut or self.left_out > 0,
         }
         return validate(Trajectory, values, file=str(self.path))

@@ -90,11 +90,9 @@ class SeleniumIdeReader(RowsReader):
     """A project of Selenium IDE (`.side`); every test in it is a run."""
 
     name = "selenium-ide"
+    needs = ("commands|tests/commands",)
     env = "web"
     untold = "the title of the recording"
-
-    def is_row(self, row: Row) -> bool:
-        return "commands" in row or any("commands" in test for test in row.rows("tests"))
 
     def runs(self, path: Path, report: ReadReport) -> Iterator[Row]:
         project = as_dict(load_document(path, report.problems))

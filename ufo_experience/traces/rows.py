@@ -5,14 +5,13 @@ people commonly give its parts (`names.txt`), is read by `steps_of_row`, whateve
 """
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ufo_experience.controls import NAME_LENGTH, ListedControl, around, in_view, is_known_role
+from ufo_experience.controls import NAME_LENGTH, ListedControl, around, is_known_role
 from ufo_experience.errors import DataError
 from ufo_experience.schema import Around, Trajectory
 from ufo_experience.traces import calls as tools
@@ -21,7 +20,7 @@ from ufo_experience.traces.draft import NO_TASK, Draft
 from ufo_experience.traces.files import Found, ReadReport
 from ufo_experience.traces.lines import problem, read_text, records_of
 from ufo_experience.traces.tree import Marks, NameAt, marks_in, named_at, names_of_calls
-from ufo_experience.traces.values import NAMES, Row, as_dict, as_list, as_name, is_number
+from ufo_experience.traces.values import NAMES, Row, as_dict, as_dicts, as_list, as_name, is_number
 
 TASK, STEPS, APPLICATION, SESSION = (NAMES[thing] for thing in ("task", "steps", "application", "session"))
 _PARTS = "action loose_action control arguments beside observation time application session task of_step".split()
@@ -35,12 +34,14 @@ MAX_IN_VIEW, _KIND_LENGTH = 300, 60  # controls of a step, characters of their k
 _STATES = ("dialog", "checked", "selected", "expanded")
 
 
-class RowsReader(ABC):
-    """Reads files of objects, one run each. A format names its keys and says how a row becomes steps.
+class RowsReader:
+    """Reads files of objects, one run each. A format is a table of keys, or says itself what the steps are (`fill`).
 
-    Files of rows are told by their keys: `needs` are those a row has, `tasks` those that may hold the task. Other
-    files are told by their endings (`suffixes`) and by what stands in them (`sign`), and are one `text` to a reader
-    that does not say what their `runs` are.
+    Files of rows are told by their keys: `needs` are those a row has (`steps/action` is one of a step of it, `a|b`
+    either), `tasks` those that may hold the task. Other files are told by their endings (`suffixes`) and by what
+    stands in them (`sign`), and are one `text` to a reader that does not say what their `runs` are.
+    `steps` is where the steps stand in a row (a path, as in `needs`), `action` and `thoughts` are keys of a step, which
+    may hold the screen as well, and `verdict` are paths to a reward of the environment, or to its yes or no.
     `agent` and `env` are those of every run. `untold` begins the sentence for files that do not say their task
     ("a recording"), and runs of such a format without a step are none; `wanted` says what such a file lacks.
     """
@@ -50,17 +51,33 @@ class RowsReader(ABC):
     tasks: ClassVar[tuple[str, ...]] = ("goal",)
     suffixes: ClassVar[tuple[str, ...]] = ()
     sign: ClassVar[re.Pattern[str] | None] = None
+    steps = "steps"
+    action = "action"
+    thoughts: ClassVar[tuple[str, ...]] = ("reasoning", "think")
+    verdict: ClassVar[tuple[str, ...]] = ()
     agent = ""
     env = ""
     untold = ""
     wanted = ""
 
-    @abstractmethod
+    def items(self, row: Row) -> Iterable[Row]:
+        """The steps of a row."""
+        return (item for found in row.at(self.steps) for item in as_dicts(found))
+
     def fill(self, draft: Draft, row: Row) -> dict[str, Any]:
         """Add the steps of a row; returns what else `Draft.finish` takes."""
+        application = None
+        for item in self.items(row):
+            action = item.get(self.action)
+            calls = [call for call in calls_in(action) if call.name.casefold() not in NAMES["no_action"]]
+            application = item.host("url") or as_dict(action).name("app_name") or application
+            add_row(draft, item, calls=calls, thought=item.name(*self.thoughts), application=application)
+        rewards = (found for path in self.verdict for found in row.at(path))
+        reward = next((found for found in rewards if found is not None), None)
+        return {**judged_by_program(reward), "env": row.name("platform", "os") or self.env or None}
 
     def is_row(self, row: Row) -> bool:
-        return row.keys() >= {*self.needs}
+        return all(any(True for path in one.split("|") for _ in row.at(path)) for one in self.needs)
 
     def recognises(self, found: Found) -> bool:
         """True for a folder of this format, and a file with what tells it among its first rows or in its first text."""
@@ -177,7 +194,6 @@ def steps_of_row(
             "application": record.first(*APPLICATION[:4]),
             "timestamp": record.first(*NAMES["time"]),
             "cost": record.get("cost"),
-            "in_view": in_view(listed),
             "screen": listed,
             "within": within,
             "around": _around(listed, as_name(name), as_name(kind), as_name(within)),
@@ -303,10 +319,11 @@ def stated_ending(record: Row) -> dict[str, Any]:
 
 def judged_by_program(reward: Any) -> dict[str, Any]:
     """What `Draft.finish` takes of the reward, or the verdict, of an environment; nothing where there is none."""
-    if reward is None:
+    is_verdict = isinstance(reward, bool)
+    if not is_verdict and not is_number(reward):
         return {}
-    verdict, score = (reward, None) if isinstance(reward, bool) else (rewarded(reward), reward)
-    return {"success": verdict, "evaluated_by": "evaluator", "judge": "program", "score": score}
+    told = {"success": reward} if is_verdict else {"success": rewarded(reward), "score": reward}
+    return {**told, "evaluated_by": "evaluator", "judge": "program"}
 
 
 def rewarded(reward: Any) -> bool | None:

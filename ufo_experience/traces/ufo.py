@@ -21,7 +21,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
-from ufo_experience.controls import around, in_view
+from ufo_experience.controls import around
 from ufo_experience.errors import DataError
 from ufo_experience.schema import NOT_EXECUTED, Problem, Trajectory
 from ufo_experience.store.safe_yaml import load_yaml
@@ -133,7 +133,6 @@ def _spent(entries: list[LogEntry]) -> dict[str, Any]:
 def _steps_of(entry: LogEntry, session: UfoSession) -> Iterator[dict[str, Any]]:
     """Each executed or attempted action as the arguments of `Draft.step`; the first has what the model call cost."""
     view = session.views.get(-1 if entry.step is None else entry.step, StepView())
-    acting = entry.role == "app"
     for number, action in enumerate(entry.actions):
         step = {name: value for name, value in action.items() if name not in ("label", "status")}
         label, control, error = action["label"], action["control"], action["error"] or ""
@@ -146,8 +145,7 @@ def _steps_of(entry: LogEntry, session: UfoSession) -> Iterator[dict[str, Any]]:
             "application": entry.application,
             "cost": entry.cost if number == 0 else None,
             "line": entry.line,
-            "in_view": in_view(view.listed) if acting else frozenset(),
-            "screen": view.listed if acting else (),
+            "screen": view.listed if entry.role == "app" else (),
             "within": within or action["within"],
             "around": place,
         }

@@ -24,7 +24,7 @@ from ufo_experience.errors import DataError
 from ufo_experience.schema import Judge, Problem
 from ufo_experience.traces.lines import JsonLines, problem
 from ufo_experience.traces.rows import listed_controls
-from ufo_experience.traces.values import Row, as_dict, as_dicts, as_name, as_text, short_object
+from ufo_experience.traces.values import Row, as_dict, as_dicts, as_text, short_object
 
 RESPONSE, REQUEST, EVALUATION = "response.log", "request.log", "evaluation.log"
 MAX_REQUEST_LOG = 1 << 33  # images are dropped while reading; what is left of a longer one fits no session we keep
@@ -39,6 +39,14 @@ _ERROR_KEYS = {"step", "status", "response", "error"}
 _EXECUTION_FAILED = re.compile(r"^An error occurred|doesn't have a method named")
 
 Action = dict[str, Any]  # what `Draft.step` takes; beside it the `label` of its control, and the action's own `status`
+
+
+def _phases(record: Row, *keys: str) -> str:
+    """What went wrong: a text, or `{phase: {type, message, traceback}}` (v1.2), empty when all went well."""
+    phases = record.get(keys[0])
+    if isinstance(phases, dict):
+        return "; ".join(f"{phase}: {as_text(as_dict(item).get('message') or item)}" for phase, item in phases.items())
+    return record.name(*keys)
 
 
 def _said(read: Callable[..., Any], *keys: str, default: Any = None) -> Any:
@@ -64,10 +72,10 @@ class LogEntry:
     request: str = _said(Row.text, "Request", "request", default="")
     subtask: str | None = _said(Row.name, "Subtask", "subtask")
     subtask_index: int | None = _said(Row.whole, "SubtaskIndex")
-    application: str | None = _said(Row.name, "Application", "app_root", "application")
+    application: str | None = _said(Row.name, "Application", "application", "app_root")
     observation: str = _said(Row.name, *_OBSERVATION, default="")
     plan: tuple[str, ...] = _said(Row.lines, "Plan", "plan", default=())
-    error: str | None = _said(Row.name, "last_error")
+    error: str | None = _said(_phases, "error", "last_error")
     cost: float | None = _said(Row.amount, "Cost", "llm_cost", "cost")
     tokens: int | None = _said(Row.whole, "tokens")
     seconds: float | None = _said(Row.amount, "total_time_cost", "total_time")
@@ -95,10 +103,10 @@ def read_entry(line: int, record: Row) -> LogEntry:
         value = one.metadata["read"](record, *one.metadata["keys"]) if one.metadata else None
         if value not in (None, "", ()):
             setattr(entry, one.name, value)
-    if release == "v3":
-        _add_v3(entry, record)
-    else:
-        _add_pascal(entry, record)
+    is_host = entry.agent in HOSTS or record.get("agent_type") in HOSTS
+    if is_host or (entry.agent == "AppAgent" and release == "v0.0.1"):
+        entry.role, entry.subtask, entry.subtask_index = "host", None, None
+    _add_actions(entry, record)
     return entry
 
 
@@ -122,36 +130,24 @@ def _status(record: Row) -> str | None:
     return value.strip().upper() if isinstance(value, str) else None
 
 
-def _add_v3(entry: LogEntry, record: Row) -> None:
-    """Keys in snake case; the same keys from every agent but the host."""
-    listed = record.get("action")
-    entry.actions = _actions(as_dicts(listed))
-    if record.get("agent_type") in HOSTS:
-        entry.role, entry.subtask = "host", None
-        entry.application = record.name("application", "app_root") or None
-    elif isinstance(listed, dict) or record.get("status") is None:
-        entry.error = entry.error or "the step failed before its action was done"
-        for action in entry.actions:
-            action["error"] = action["error"] or entry.error
+def _add_actions(entry: LogEntry, record: Row) -> None:
+    """What was done, and what the line as a whole says of whether it worked.
 
-
-def _add_pascal(entry: LogEntry, record: Row) -> None:
-    """v0.0.1 to v2: keys in PascalCase. The host's own results say nothing of the action."""
-    phases = record.get("error")  # v1.2: `{phase: {type, message, traceback}}`, empty when all went well
-    if isinstance(phases, dict):
-        reasons = (f"{phase}: {as_text(as_dict(item).get('message') or item)}" for phase, item in phases.items())
-        entry.error = "; ".join(reasons) or None
-    else:
-        entry.error = as_name(phases) or None
-    if entry.agent in HOSTS or (entry.agent == "AppAgent" and entry.release == "v0.0.1"):
-        entry.role, entry.subtask, entry.subtask_index = "host", None, None
-    listed = record.get("Action")
-    if isinstance(listed, list) and (listed or not entry.error):
+    v3 writes a single action for a step that failed before it was done. In v0.0.1 to v1.2.0, and where v2 failed before
+    its actions, the line itself is the action; a host of v2 has its own status where the result of an action belongs.
+    """
+    is_v3 = entry.release == "v3"
+    listed = record.get("action" if is_v3 else "Action")
+    if is_v3 or (isinstance(listed, list) and (listed or not entry.error)):
         entry.actions = _actions(as_dicts(listed), record.rows("ControlLog"))
-        for action in entry.actions if entry.role == "host" else []:
+        for action in entry.actions if entry.role == "host" and not is_v3 else ():
             action["error"] = None
     else:
         entry.actions = _flat_action(record, entry)
+    if is_v3 and entry.role == "app" and (isinstance(listed, dict) or record.get("status") is None):
+        entry.error = entry.error or "the step failed before its action was done"
+        for action in entry.actions:
+            action["error"] = action["error"] or entry.error
     if entry.status is None and record.get("ActionList"):
         tried = (one["status"] for one in reversed(entry.actions) if not (one["error"] or "").startswith(SKIPPED))
         entry.status = next(tried, None)

@@ -7,7 +7,7 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -147,6 +147,14 @@ class Row(dict[str, Any]):
     def name(self, *keys: str) -> str:
         """Keys under which "None" stands are passed over, too."""
         return next((text for key in keys if (text := as_name(self.get(key)))), "")
+
+    def at(self, path: str) -> Iterator[Any]:
+        """What stands at `steps/action`: of each of the steps, where `steps` is a list."""
+        key, _, rest = path.partition("/")
+        if rest:
+            yield from (found for inner in self.rows(key) for found in inner.at(rest))
+        elif key in self:
+            yield self[key]
 
     text, row, rows, listed, lines = _of(as_text), _of(as_dict), _of(as_dicts), _of(as_list), _of(as_lines)
     whole, amount, host = _of(as_int), _of(as_amount), _of(as_host)
