@@ -1,11 +1,10 @@
-"""Runs `ufo-experience` for tests: in this process, or as a program of its own where that is what is tested."""
+"""Runs `ufo-experience` for tests, in their own process."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,20 +85,6 @@ class Cli:
             return invoke(*arguments, text=text, env={**unset, **env})
         finally:
             os.chdir(before)
-
-    def program(self, *arguments: object, code: int = 0, **env: str) -> subprocess.CompletedProcess:
-        """Run `python -m ufo_experience`."""
-        done = subprocess.run(
-            [sys.executable, "-m", "ufo_experience", *map(str, arguments)],
-            cwd=self.folder,
-            env={**ENV, **env},
-            capture_output=True,
-            encoding=env.get("PYTHONIOENCODING", "utf-8"),
-            timeout=60,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        assert done.returncode == code, done.stderr
-        return done
 
     def json(self, *arguments: object, code: int = 0, text: str | None = None, **env: str) -> dict:
         """The one object a command prints with --json."""

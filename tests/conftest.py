@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import settings
 
 if TYPE_CHECKING:
     from benchmarks.steps.browser import Browser
@@ -35,10 +34,8 @@ EXPECTED_SKIP = re.compile(
 _FOLDERS = count(1)
 
 # The same examples in every run; `HYPOTHESIS_PROFILE=thorough` (CI) tries many more.
-settings.register_profile("default", max_examples=15, derandomize=True, deadline=None, database=None)
-settings.register_profile("thorough", max_examples=200, derandomize=True, deadline=None, database=None)
+EXAMPLES = {"default": 15, "thorough": 200}
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
-settings.load_profile(PROFILE)
 
 # The default run keeps its folders in memory where the system has such a place, as it waits for no medium.
 IN_MEMORY = Path("/dev/shm")
@@ -127,9 +124,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if group and f"not {group[1]}" in config.option.markexpr else None
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """What is imported is no garbage: the collector waits until all is collected."""
     gc.disable()
+    if config.getoption("dist", "no") == "no":  # else this process only hands out tests
+        from hypothesis import settings
+
+        settings.register_profile(
+            PROFILE, max_examples=EXAMPLES[PROFILE], derandomize=True, deadline=None, database=None
+        )
+        settings.load_profile(PROFILE)
 
 
 def pytest_collection_finish() -> None:

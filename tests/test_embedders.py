@@ -65,16 +65,19 @@ class SocketWatch:
             self.seen.append(args[1] if event != "socket.getaddrinfo" else args[0])
 
 
-WATCH = SocketWatch()
+@pytest.fixture(scope="session")
+def socket_watch() -> SocketWatch:
+    """Made when it is needed: what hears of audit events is there, and called at each, until the process ends."""
+    return SocketWatch()
 
 
 @pytest.fixture
-def sockets() -> Iterator[list[object]]:
+def sockets(socket_watch: SocketWatch) -> Iterator[list[object]]:
     """The addresses connected to during a test."""
-    WATCH.seen.clear()
-    WATCH.active = True
-    yield WATCH.seen
-    WATCH.active = False
+    socket_watch.seen.clear()
+    socket_watch.active = True
+    yield socket_watch.seen
+    socket_watch.active = False
 
 
 @pytest.fixture

@@ -71,7 +71,10 @@ class Watch:
             self.on = False
 
 
-WATCH = Watch()
+@pytest.fixture(scope="session")
+def watch() -> Watch:
+    """Made when it is needed: what hears of audit events is there, and called at each, until the process ends."""
+    return Watch()
 
 
 def calls(memory: ExperienceMemory, name: str) -> tuple[Callable[[], object], ...]:
@@ -105,7 +108,7 @@ def use(memory: ExperienceMemory, folder: Path, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
-def test_no_foreign_name_becomes_a_path(every, tmp_path):
+def test_no_foreign_name_becomes_a_path(every, tmp_path, watch):
     """200 names, Windows' rules among them: nothing outside is opened, and all files of the store have our names."""
     (tmp_path / "canary").write_text("do not touch", encoding="utf-8")
     inside = tmp_path / "work" / "db"
@@ -116,20 +119,20 @@ def test_no_foreign_name_becomes_a_path(every, tmp_path):
     use(memory, inside.parent, ["first"])  # imports and reads what belongs to the package itself
     hostile = names(tmp_path)
     assert len(hostile) >= 200
-    WATCH.paths.clear()
-    with WATCH.listening():
+    watch.paths.clear()
+    with watch.listening():
         use(memory, inside.parent, hostile[::every])
     package = {Path(sys.prefix).resolve(), Path(__file__).resolve().parents[1], Path(os.__file__).resolve().parent}
     mine = {inside.resolve(), *package, *(Path(one).resolve() for one in sys.path)}
     foreign = [
         path
-        for path in (Path(os.path.abspath(one)) for one in WATCH.paths)
+        for path in (Path(os.path.abspath(one)) for one in watch.paths)
         if not LOG.fullmatch(path.name)
         and path != inside.parent
         and not any(path.is_relative_to(root) for root in mine)
     ]
     assert foreign == []
-    assert any(path.endswith(".json") for path in WATCH.paths)
+    assert any(path.endswith(".json") for path in watch.paths)
     known = re.compile(
         r"(?:records|removed)/[a-z0-9-]+/[a-z0-9-]+-[0-9a-f]{8}\.json|store\.json|events\.jsonl|\.key|\.lock|\.gitignore"
         r"|experience\.yaml|audit\.jsonl|\.audit\.lock|\.index/[\w.-]+"
@@ -141,13 +144,13 @@ def test_no_foreign_name_becomes_a_path(every, tmp_path):
     assert memory.get(a_record(7).id).state == a_record(7).state
 
 
-def test_the_watch_hears_what_it_watches_for(tmp_path):
+def test_the_watch_hears_what_it_watches_for(tmp_path, watch):
     """It is no watch that hears nothing."""
-    WATCH.paths.clear()
-    with WATCH.listening():
+    watch.paths.clear()
+    with watch.listening():
         (tmp_path / "x").write_text("1", encoding="utf-8")
         (tmp_path / "x").unlink()
         os.listdir(tmp_path)
         with pytest.raises(FileNotFoundError):
             (tmp_path / "nothing").read_bytes()
-    assert {str(tmp_path / "x"), str(tmp_path), str(tmp_path / "nothing")} <= WATCH.paths
+    assert {str(tmp_path / "x"), str(tmp_path), str(tmp_path / "nothing")} <= watch.paths

@@ -12,19 +12,9 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
-pytest.importorskip("starlette", reason="the extra `web` is not installed")
-pytest.importorskip("jinja2", reason="the extra `web` is not installed")
-
-from mcp.client import Client
-from starlette.testclient import TestClient
-
 from tests.cli_runner import Cli
 from ufo_experience import ExperienceMemory
 from ufo_experience.cli.serve import SAMPLES
-from ufo_experience.integrations.mcp_server import build_server
-from ufo_experience.review.app import build_app
-from ufo_experience.review.guard import COOKIE
 
 PAIRS = Path(__file__).parent / "data" / "pairs.jsonl"
 HOST = "127.0.0.1:8321"
@@ -42,6 +32,8 @@ Answer = tuple[list[str], str, str]  # ids of what is served, why nothing is, wh
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> ExperienceMemory:
     """The samples, with their failures, and one judged run of each task that is asked for in other words."""
+    for extra, package in (("mcp", "mcp"), ("web", "starlette"), ("web", "jinja2")):
+        pytest.importorskip(package, reason=f"the extra `{extra}` is not installed")
     memory = ExperienceMemory.open(tmp_path_factory.mktemp("doors") / "db", embedder="hashing")
     memory.ingest(SAMPLES, include_failures=True)
     for place, (learned, _) in enumerate(asked_otherwise()):
@@ -89,6 +81,9 @@ def by_command(memory: ExperienceMemory, asked: Sequence[tuple[str, str]]) -> li
 
 def by_mcp(memory: ExperienceMemory, asked: Sequence[tuple[str, str]]) -> list[Answer]:
     """`find_experience` and `experience_prompt`."""
+    from mcp.client import Client
+
+    from ufo_experience.integrations.mcp_server import build_server
 
     async def ask() -> list[Answer]:
         answers = []
@@ -106,6 +101,11 @@ def by_mcp(memory: ExperienceMemory, asked: Sequence[tuple[str, str]]) -> list[A
 
 def by_page(memory: ExperienceMemory, asked: Sequence[tuple[str, str]]) -> list[Answer]:
     """ "Try a task"."""
+    from starlette.testclient import TestClient
+
+    from ufo_experience.review.app import build_app
+    from ufo_experience.review.guard import COOKIE
+
     client = TestClient(build_app(memory, token="t" * 43, session="t" * 43, hosts=[HOST]), base_url=f"http://{HOST}")
     client.cookies.set(COOKIE, "t" * 43)
     answers = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +77,28 @@ def typed(text: str) -> dict[str, Any]:
     return {"action": "type", "control": "Text", "control_type": "Edit", "text": text}
 
 
-def test_requests_that_are_joined_are_of_one_procedure(memory):
+def ingested(memory: ExperienceMemory, file: Path, runs: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Many runs of two clicks at once: the session, the task and the second click of each; id → session."""
+    rows = [
+        {
+            "task": task,
+            "session": session,
+            "steps": [CLICK, CLICK | {"control": last}],
+            "success": True,
+            "evaluated_by": "user",
+        }
+        for session, (task, last) in runs.items()
+    ]
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert len(memory.ingest(file).added) == len(runs)
+    return {one.id: one.provenance.session.partition("#")[0] for one in memory.list()}
+
+
+def test_requests_that_are_joined_are_of_one_procedure(memory, tmp_path):
     """An author wrote requests for records and twins to mislead; what was never one procedure is never one task."""
     whole = sets.author("c")
     texts = {one.id: one.text for one in (*whole.corpus, *whole.queries)}
-    ids = {remember(memory, "New", "Send", task=text, application=None, session=id): id for id, text in texts.items()}
+    ids = ingested(memory, tmp_path / "runs.jsonl", {id: (text, "Send") for id, text in texts.items()})
     joined = [{ids[run["id"]] for run in known["runs"]} for known in procedures(memory)]
     asked = {query: texts for texts in joined for query in texts & whole.relevant.keys()}
     records = {one.id for one in whole.corpus}
@@ -89,11 +107,11 @@ def test_requests_that_are_joined_are_of_one_procedure(memory):
     assert all(known <= {*whole.relevant[query]} for query, known in same.items())
 
 
-def test_a_hundred_runs_of_ten_tasks_are_ten_procedures(memory):
+def test_a_hundred_runs_of_ten_tasks_are_ten_procedures(memory, tmp_path):
     tasks = [f"{verb} the {thing}" for verb in ("Open", "Print") for thing in ("page", "mail", "list", "chart", "map")]
-    for task in tasks:
-        for number in range(10):
-            remember(memory, "File", task, task=task, session=f"{task} {number}")
+    ingested(
+        memory, tmp_path / "runs.jsonl", {f"{task} {number}": (task, task) for task in tasks for number in range(10)}
+    )
     assert sorted(len(known["runs"]) for known in procedures(memory)) == [10] * 10
 
 
