@@ -55,7 +55,10 @@ def wanted(run: Wandering) -> list[tuple[str, str]]:
     return [(one["action_type"], one["target_control"]["name"]) for one, needed in pairs if needed]
 
 
-@pytest.mark.parametrize("runs", [wandering_runs, played_runs, partial(played_runs, 3), partial(played_runs, 4)])
+@pytest.mark.parametrize(
+    "runs",
+    [wandering_runs, played_runs, *(pytest.param(partial(played_runs, n), marks=pytest.mark.slow) for n in (3, 4))],
+)
 def test_four_idle_steps_of_five_are_cut_and_no_needed_one(tmp_path, runs):
     """30 runs by hand (188 idle steps, 141 needed); played 28 (355, 128), 20 (311, 120), 12 (132, 70); kept twice is
     idle."""

@@ -46,7 +46,7 @@ def test_no_text_costs_more_than_in_proportion_to_its_length(seed):
 
     redact_text(seed)  # the data is read, the patterns are compiled
     least = min(cost(2_000 + n) for n in range(3))
-    assert min(cost(8_000 + n) for n in range(3)) < 10 * max(least, CLOCK_S)
+    assert any(cost(8_000 + n) < 10 * max(least, CLOCK_S) for n in range(3))
 
 
 def _held_by_caches(word: str) -> bool:
