@@ -285,30 +285,21 @@ def ranked(
     rarity: Mapping[str, Mapping[str, float]],
     average: Mapping[str, float],
 ) -> list[Candidate]:
-    """Rows that were found with their cosine, as candidates, best first.
+    """Rows that were found with their cosine, as candidates, best first; all the rest is given by kind of words.
 
-    `rarity` has the weight of each word of the question, `average` is the length of a text in words.
+    A share is BM25 of a text for what is asked, by that of what is asked for itself: 0 (no word shared) to 1 (all of
+    them). `rarity` has the weight of each word that is asked for, `average` is the length of a text in words.
     """
-    raw, masked = (_Share(words, rarity[kind], average[kind]) for kind, words in asked.items())
-    made = [Candidate(row, raw.of(row.request.words), masked.of(row.request.masked_words), at) for row, at in found]
+
+    def bm25(kind: str, text: Sequence[str]) -> float:
+        length = _K1 * (1 - _B + _B * len(text) / (average[kind] or 1.0))
+        counts = ((word, text.count(word)) for word in words[kind].intersection(text))
+        return sum(rarity[kind][word] * count * (_K1 + 1) / (count + length) for word, count in counts)
+
+    words = {kind: frozenset(some) for kind, some in asked.items()}
+    most = {kind: bm25(kind, some) or 1.0 for kind, some in asked.items()}
+    made = []
+    for row, cosine in found:
+        raw, masked = (min(1.0, bm25(kind, text) / most[kind]) for kind, text in words_of(row.request).items())
+        made.append(Candidate(row, raw, masked, cosine))
     return sorted(made, key=lambda one: one.order)
-
-
-class _Share:
-    """BM25 of texts for a question, by that of the question for itself: 0 (no word shared) to 1 (all of them)."""
-
-    def __init__(self, asked: Sequence[str], rarity: Mapping[str, float], average: float) -> None:
-        self._words, self._rarity, self._average = frozenset(asked), rarity, average or 1.0
-        self._most = self._bm25(asked)
-
-    def of(self, text: Sequence[str]) -> float:
-        """The share of a text."""
-        return min(1.0, self._bm25(text) / self._most) if self._most else 0.0
-
-    def _bm25(self, text: Sequence[str]) -> float:
-        length = _K1 * (1 - _B + _B * len(text) / self._average)
-        total = 0.0
-        for word in self._words.intersection(text):
-            count = text.count(word)
-            total += self._rarity[word] * count * (_K1 + 1) / (count + length)
-        return total

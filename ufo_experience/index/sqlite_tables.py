@@ -8,14 +8,24 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from ufo_experience.index.base import CROWD, RAREST, Filter, Row, application_of, compared, env_of, text_key
+from ufo_experience.index.base import (
+    CROWD,
+    RAREST,
+    Filter,
+    Row,
+    application_of,
+    compared,
+    env_of,
+    row_from_json,
+    text_key,
+    words_of,
+)
 from ufo_experience.schema import Trust
 from ufo_experience.store.catalog import note, noted
 
 PLACES = 16  # of a record among the words: its task, then its wordings; there a record is number * 16 + place
 MATCHES = 1_000  # rows that are looked at for single words
 TABLES = ("trusted", "held")  # of words: what is not trusted is looked for, and counts in no weight
-COLUMNS = ("raw", "masked")  # of each: the words of a request as they are, and with values masked
 _KNOWN = "row.number, task_key, success, session"  # of a row, to see which are runs of one task
 BY_WORDS = f"""
     SELECT DISTINCT {_KNOWN} FROM {{table}} JOIN row ON row.number = {{table}}.rowid / {PLACES}
@@ -77,15 +87,13 @@ def put_rows(db: sqlite3.Connection, made: Sequence[tuple[int, int, Row | None]]
 
 
 def _insert(db: sqlite3.Connection, number: int, row: Row) -> None:
-    trusted, requests = _is_trusted(row.trust, row.imported), [row.request, *row.wordings][:PLACES]
-    table, texts = TABLES[not trusted], [(" ".join(one.words), " ".join(one.masked_words)) for one in requests]
-    places = [(number * PLACES + place, *text) for place, text in enumerate(texts)]
+    table, texts = _texts(row)
+    places = [(number * PLACES + place, *map(" ".join, text.values())) for place, text in enumerate(texts)]
     db.executemany(f"INSERT INTO {table} (rowid, raw, masked) VALUES (?, ?, ?)", places)
-    lengths = len(row.request.words), len(row.request.masked_words)
-    _count(db, table, texts, lengths, 1)
+    _count(db, row, 1)
     columns = (
         *(number, row.id, row.to_json(), application_of(row.application), env_of(row.env), row.session),
-        *(row.trust.rank, row.imported, row.success, row.task_key, text_key(row.to_embed), trusted, *lengths, None),
+        *(row.trust.rank, row.imported, row.success, row.task_key, text_key(row.to_embed), None),
     )
     db.execute(f"INSERT INTO row VALUES ({', '.join('?' * len(columns))})", columns)
     db.execute(f"UPDATE row SET vector = {_VECTOR} WHERE number = ?", (noted(db, "embedder"), number))
@@ -93,25 +101,29 @@ def _insert(db: sqlite3.Connection, number: int, row: Row) -> None:
 
 def _drop(db: sqlite3.Connection, number: int) -> bool:
     """Delete the row of a record, where there is one."""
-    found = db.execute("SELECT counted, raw, masked FROM row WHERE number = ?", (number,)).fetchone()
+    found = db.execute("SELECT data FROM row WHERE number = ?", (number,)).fetchone()
     if found:
+        row = row_from_json(*found)
+        _count(db, row, -1)
+        places = (number * PLACES, (number + 1) * PLACES)
+        db.execute(f"DELETE FROM {_texts(row)[0]} WHERE rowid >= ? AND rowid < ?", places)
         db.execute("DELETE FROM row WHERE number = ?", (number,))
-        trusted, *lengths = found
-        table, where = TABLES[not trusted], f"rowid >= {number * PLACES} AND rowid < {(number + 1) * PLACES}"
-        texts = db.execute(f"SELECT raw, masked FROM {table} WHERE {where}").fetchall()
-        _count(db, table, texts, lengths, -1)
-        db.execute(f"DELETE FROM {table} WHERE {where}")
     return found is not None
 
 
-def _count(
-    db: sqlite3.Connection, table: str, texts: Sequence[Sequence[str]], lengths: Sequence[int], times: int
-) -> None:
+def _texts(row: Row) -> tuple[str, list[dict[str, Sequence[str]]]]:
+    """The words of a task and its wordings by column, and the table in which they stand."""
+    table = TABLES[not _is_trusted(row.trust, row.imported)]
+    return table, [words_of(one) for one in (row.request, *row.wordings)][:PLACES]
+
+
+def _count(db: sqlite3.Connection, row: Row, times: int) -> None:
     """Count a row, the length of its task, and the words of its texts, that comes (`times` 1) or goes (-1)."""
+    table, texts = _texts(row)
     counts: Counter[tuple[str, str]] = Counter({(table, "rows"): 1})
-    for number, column in enumerate(COLUMNS):
-        counts[table, column] = lengths[number]
-        counts.update((f"{table} {column}", word) for text in texts for word in set(text[number].split()))
+    for column, words in texts[0].items():
+        counts[table, column] = len(words)
+        counts.update((f"{table} {column}", word) for text in texts for word in set(text[column]))
     add = "INSERT INTO word VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET texts = texts + excluded.texts"
     db.executemany(add, [(*place, times * count) for place, count in counts.items()])
 

@@ -18,7 +18,7 @@ INSERT INTO meta VALUES ('change', 0), ('epoch', random());
 -- the number of the change it was last changed in; its row in the index, and its entry in the view, are of the one there
 CREATE TABLE record (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, path TEXT UNIQUE,
-    stamp TEXT, content TEXT, edited INT, status TEXT, removed INT NOT NULL DEFAULT 0,
+    stamp TEXT, status TEXT, removed INT NOT NULL DEFAULT 0,
     change INT NOT NULL, indexed INT, viewed INT,
     live INT NOT NULL GENERATED ALWAYS AS (NOT removed AND path IS NOT NULL) STORED
 );
@@ -28,7 +28,7 @@ CREATE INDEX record_to_view ON record (number) WHERE viewed IS NOT change;
 CREATE TABLE row (
     number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, data TEXT NOT NULL,
     application TEXT, env TEXT, session TEXT, trust INT, imported INT, success INT, task_key TEXT, text_key TEXT,
-    counted INT, raw INT, masked INT, vector INT
+    vector INT
 );
 CREATE INDEX row_task_key ON row (task_key);
 CREATE INDEX row_text_key ON row (text_key);

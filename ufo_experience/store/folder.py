@@ -31,7 +31,7 @@ from ufo_experience.store.catalog import Catalog, Rows
 from ufo_experience.store.records import SUFFIX, encode, place_of, sealed
 from ufo_experience.store.strict_json import parse
 from ufo_experience.store.view import View
-from ufo_experience.store.watch import EVENTS, RECORDS, Read, Watch, status_of
+from ufo_experience.store.watch import EVENTS, RECORDS, Watch, status_of
 
 STORE_FILE, SECRET = "store.json", ".key"
 VERSION = 2
@@ -42,7 +42,7 @@ _IGNORED = f"""# What belongs to one machine; records, events and the view are k
 /audit.jsonl*
 *{files.TEMP}
 """
-_COLUMNS = "SELECT id, path, stamp, content, edited, status FROM record WHERE"
+_COLUMNS = "SELECT id, path, stamp, status FROM record WHERE"
 _A_FILE = "it is a file, a store is a folder"
 _WHICH = "live", "removed AND path IS NOT NULL"  # the file of what was removed stays until it is purged
 _AMONG = "id IN (SELECT value FROM json_each(?))"
@@ -111,9 +111,9 @@ class FolderStore(ExperienceStore):
 
     def _read(self, row: Row) -> Recorded:
         """Of a row of the catalog. A record whose file changed under its name is read again."""
-        id, path, stamp, content, edited, said = row
+        id, path, stamp, said = row
         if (now := self._watch.stamp(path)) == stamp:
-            return self._watch.parsed(path, stamp), content, not edited, status_of(said)
+            return *self._watch.parsed(path, stamp), status_of(said)
         self._watch.refresh(everything=True)
         for changed in self.catalog.read(f"{_COLUMNS} id = ? AND path = ?", (id, path)):
             return self._read(changed)
@@ -132,11 +132,11 @@ class FolderStore(ExperienceStore):
         return {one.id for one, _ in fresh}
 
     def _write(self, fresh: Sequence[tuple[Experience, bytes]]) -> None:
-        written: dict[str, Read] = {}
+        written: dict[str, Experience] = {}
         try:
             for one, data in fresh:
                 path = self._free_place(one)
-                written[path] = one, json.loads(data)["sha256"], True
+                written[path] = one
                 files.replace_file(self.root / path, data, sync=False)
             for folder in {(self.root / path).parent for path in written}:
                 files.sync_folder(folder)

@@ -29,9 +29,8 @@ _SETTLED_NS = 50_000_000  # a folder's time that is younger may stay the same wh
 _TAIL = 64  # bytes before the place up to which events were read: others there mean that lines came in between
 _NEXT = "UPDATE meta SET value = value + 1 WHERE name = 'change'"
 _NOW = "(SELECT value FROM meta WHERE name = 'change')"
-_KEEP = f"""INSERT INTO record (id, path, stamp, content, edited, change) VALUES (?, ?, ?, ?, ?, {_NOW})
-ON CONFLICT (id) DO UPDATE SET path = excluded.path, stamp = excluded.stamp, content = excluded.content,
-edited = excluded.edited, change = excluded.change"""
+_KEEP = f"""INSERT INTO record (id, path, stamp, change) VALUES (?, ?, ?, {_NOW})
+ON CONFLICT (id) DO UPDATE SET path = excluded.path, stamp = excluded.stamp, change = excluded.change"""
 _SAY = f"""INSERT INTO record (id, status, removed, change) VALUES (?, ?, ?, {_NOW})
 ON CONFLICT (id) DO UPDATE SET status = excluded.status, removed = excluded.removed, change = excluded.change"""
 _FORGET_EVENTS = f"UPDATE record SET status = NULL, removed = 0, change = {_NOW}"
@@ -52,7 +51,7 @@ class Watch:
 
     def __init__(self, root: Path, catalog: Catalog) -> None:
         self._root, self._catalog = root, catalog
-        self.parsed = lru_cache(KEPT)(lambda path, stamp: self.read(path)[0])  # stamp: as the catalog knows the file
+        self.parsed = lru_cache(KEPT)(lambda path, stamp: self.read(path))  # stamp: as the catalog knows the file
         self._told: set[str] = set()  # what is no record or event, of which a warning was given
 
     def stamp(self, path: str) -> str:
@@ -71,13 +70,13 @@ class Watch:
             if everything or look != self._catalog.run(_seen):
                 self._catalog.write(self._take_in, look, everything)
 
-    def take(self, written: Mapping[str, Read]) -> None:
+    def take(self, written: Mapping[str, Experience]) -> None:
         """Take in files that were just written: all that is new in their folders."""
 
         def act(db: sqlite3.Connection) -> None:
             db.execute(_NEXT)
-            for path, found in written.items():
-                self._take_file(db, path, found)
+            for path, one in written.items():
+                self._take_file(db, path, one)
             folders = {path.rpartition("/")[0] for path in written}
             note(db, seen=json.dumps(_seen(db) | {folder: self.stamp(folder) for folder in folders}))
 
@@ -132,11 +131,11 @@ class Watch:
         db.executemany(_GONE, [(path, "") for path in known.keys() - there.keys()])
         return all([self._take_file(db, name) for name in there if known.get(name) != there[name]])
 
-    def _take_file(self, db: sqlite3.Connection, path: str, found: Read | None = None) -> bool:
+    def _take_file(self, db: sqlite3.Connection, path: str, written: Experience | None = None) -> bool:
         """Take in a file; False for one that is no record, of which a warning tells once."""
         stamp = self.stamp(path)
         try:
-            one, content, whole = found or self.read(path)
+            one = written or self.read(path)[0]
             (other,) = db.execute("SELECT path FROM record WHERE id = ?", (one.id,)).fetchone() or (None,)
             if other not in (None, path) and os.path.lexists(self._root / other):
                 raise DataError(f"the same id as {other}", file=str(self._root / path), field="id")
@@ -146,7 +145,7 @@ class Watch:
                 self._warn(f"a record is left out, {_ALL}: {error}")
             return False
         db.execute(_GONE, (path, one.id))
-        db.execute(_KEEP, (one.id, path, stamp, content, not whole))
+        db.execute(_KEEP, (one.id, path, stamp))
         return True
 
     def _take_events(self, db: sqlite3.Connection) -> bool:
