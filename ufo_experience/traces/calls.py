@@ -23,13 +23,12 @@ from ufo_experience.traces.values import NAMES, Row, as_dict, as_name, parse_lit
 ACTION, ARGUMENTS, TARGETS = NAMES["action"], NAMES["arguments"], NAMES["control"]
 _KINDS = ("role", "control_type", "element_type")
 _TOOLS = (*ACTION[:-1], "type", "name")
-_TOOL_WITH_ACTION = re.compile(r"(?i)computer(?:[_-]?(?:use|toolset|tool))?(?:_\d{8})?|browser|mobile_use|desktop")
-_SOURCE = re.compile(r"\s*(?:#|import |from |time\.|pyautogui\.|pyperclip\.|page\.|await |[A-Za-z_][\w.]*\()")
+# A comment, or a call, which may stand behind an import or an assignment.
+_SOURCE = re.compile(r"\s*(?:#|import |from |await |[A-Za-z_][\w.]*(?: ?=[^(]*)?\()")
 _BRACKETS = re.compile(
     r"(?P<name>[A-Za-z_]{2,20})(?P<rest>(?:\s*\[[^\]]*\])+)(?:;\s*(?P<tail>.*?))?"
     r"(?:\s+where\s+\[\w+\]\s+is\s+\[?(?P<role>[\w ]*?)\s*'(?P<where>.{1,200}?)'\]?)?\s*"
 )
-_IN_BRACKETS = {"goto": ("url",), "scroll": ("direction",), "press": ("key",), "stop": ("answer",)}
 _NO_CALLS = ("sleep", "import")
 _PASTE_KEYS = (["ctrl", "v"], ["command", "v"])
 MAX_SOURCE = 20_000  # characters
@@ -59,9 +58,9 @@ def calls_in(action: Any) -> list[Call]:
         return _of_object(found)
     text = as_name(action)
     if text and _SOURCE.match(text):
-        if (calls := calls_of_source(text)) is not None:
-            return _with_pasted([call for call in calls if call.name not in _NO_CALLS])
-        return [Call("code", {"source": text})] if "\n" in text or text.startswith(("pyautogui", "import")) else []
+        calls = calls_of_source(text)
+        calls = [Call("code", {"source": text})] if calls is None else calls
+        return _with_pasted([call for call in calls if call.name not in _NO_CALLS])
     if match := _BRACKETS.fullmatch(text):
         return [_of_brackets(match)]
     return [Call(text)] if text else []
@@ -127,7 +126,7 @@ def _of_brackets(match: re.Match[str]) -> Call:
     if match["tail"]:
         values.append(match["tail"])
     name = match["name"].lower()
-    arguments: dict[str, Any] = dict(zip(_IN_BRACKETS.get(name, ("ref", "text")), values, strict=False))
+    arguments: dict[str, Any] = dict(zip(NAMES.get(f"{name}[]", ("ref", "text")), values, strict=False))
     if match["where"]:
         arguments["target"] = {"name": match["where"], "role": match["role"] or ""}
     return Call(name, arguments)
@@ -154,7 +153,8 @@ def _of_object(action: Row) -> list[Call]:
     beside = {name: value for name, value in action.items() if name not in dropped}
     name, arguments = as_name(named), arguments_of(action[given]) if given else beside
     inner = Row(arguments).name("action", "action_type")
-    if inner and _TOOL_WITH_ACTION.fullmatch(name.rpartition("__")[2]):  # a tool that does many things says which
+    words = words_of(name.rpartition("__")[2])
+    if inner and all(word in NAMES["for_all"] or word.isdecimal() for word in words):  # such a tool says what it does
         name, arguments = inner, {key: arguments[key] for key in arguments if key not in ("action", "action_type")}
     return [Call(name, arguments)]
 

@@ -274,5 +274,5 @@ def _asked(given: Any) -> str:
     if found := as_dict(given):
         return _asked(found.first(*NAMES["task"], *NAMES["span_task"]))
     rows = as_dicts(given)
-    user = next((row for row in rows if {"user", "human"} & {row.get("role"), row.get("type")}), None)
+    user = next((row for row in rows if {"user", "human"} & {row.name("role"), row.name("type")}), None)
     return _asked((user or rows[0]).first("content", "parts", "text")) if rows else ""
