@@ -316,6 +316,7 @@ def test_a_captcha_or_an_impossible_task_is_no_judgement(tmp_path: Path) -> None
         ({"type": "tool_use", "name": "save", "input": {"a": 1}, "id": "x"}, [("save", {"a": 1})]),
         ({"type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}, [("f", {"a": 1})]),
         ({"name": "computer", "input": {"action": "key", "text": "ctrl+s"}}, [("key", {"text": "ctrl+s"})]),
+        ({"name": "mobile_use_20250728", "input": {"action": "tap", "id": 4}}, [("tap", {"id": 4})]),
         ('{"action_type": "click", "x": 1}', [("click", {"x": 1})]),
         ("pyautogui.click(1, 2); pyautogui.press('a')", [("click", {"x": 1, "y": 2}), ("press", {"keys": "a"})]),
         ("click('a51')", [("click", {"ref": "a51"})]),

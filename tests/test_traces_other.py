@@ -337,6 +337,8 @@ def test_an_osworld_run_that_crashed_is_incomplete(tmp_path: Path) -> None:
         ("open('made', 'w').write(x + 1)", [("write", {"text": "x + 1"})]),
         ("pyautogui.dragTo(3, y=4, duration=1.0)", [("dragTo", {"x": 3, "y": 4, "duration": 1.0})]),
         ("pyautogui.click(", [("code", {"source": "pyautogui.click("})]),
+        ("tap(10, 20", [("code", {"source": "tap(10, 20"})]),
+        ("done = pyautogui.press('f5')", [("press", {"keys": "f5"})]),
         ("# nothing", []),
     ],
 )
