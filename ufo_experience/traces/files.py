@@ -9,7 +9,6 @@ import codecs
 import gzip
 import os
 import re
-import shutil
 import stat
 import tempfile
 import zipfile
@@ -197,20 +196,18 @@ def _unpack_zip(path: Path, folder: Path, report: ReadReport) -> None:
             raise _refused(path, f"more than {MAX_ENTRIES} entries")
         _expect_size(sum(entry.file_size for entry in entries), path)  # no more than that is read of one
         for entry in entries:
-            target = folder.joinpath(*_parts(entry, path))
-            if entry.is_dir():
+            entry.filename, is_folder = "/".join(_parts(entry, path)), entry.is_dir()
+            if is_folder:
                 continue
             if entry.flag_bits & 1:
                 raise _refused(path, "it is encrypted; unpack it and give the folder")
             with archive.open(entry) as stream:
-                suffix, head = target.suffix.casefold(), stream.read(HEAD_BYTES)
-                if suffix not in _LOGS and _is_binary(head):
-                    report.no_log[suffix] += 1
-                    continue
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with target.open("wb") as out:
-                    out.write(head)
-                    shutil.copyfileobj(stream, out)
+                head = stream.read(HEAD_BYTES)
+            suffix = Path(entry.filename).suffix.casefold()
+            if suffix not in _LOGS and _is_binary(head):
+                report.no_log[suffix] += 1
+            else:
+                archive.extract(entry, folder)
 
 
 def _parts(entry: zipfile.ZipInfo, path: Path) -> tuple[str, ...]:

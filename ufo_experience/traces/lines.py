@@ -18,15 +18,8 @@ from ufo_experience.traces.values import Row
 MAX_LINE, MAX_DOCUMENT, MAX_FILE = 1 << 23, 1 << 26, 1 << 28  # bytes; of a line without its images
 HEAD = 1 << 16  # bytes of a text by which its format is told
 FIRST_LINES = 5
-LOST = (
-    "E_JSON",
-    "E_DEPTH",
-    "E_ENCODING",
-    "E_LONG_LINE",
-    "E_NUL",
-    "E_NOT_OBJECT",
-    "E_ENTRY",
-)  # codes of what is left out whole
+# Codes of what is left out whole.
+LOST = ("E_JSON", "E_DEPTH", "E_ENCODING", "E_LONG_LINE", "E_NUL", "E_NOT_OBJECT", "E_ENTRY")
 
 _IMAGE = re.compile(rb"[A-Za-z0-9+/]{1024,}={0,2}")  # so much base64 in a row is an image
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

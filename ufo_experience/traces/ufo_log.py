@@ -92,17 +92,14 @@ class LogEntry:
 
 
 def read_entry(line: int, record: Row) -> LogEntry:
-    release = release_of(record)
-    if release is None:
-        return LogEntry(line, "unknown", "unknown")
-    if release == "error":
-        step = record.whole("step")
-        return LogEntry(line, release, "error", _status(record), step=step, error=as_text(record["error"]))
-    entry = LogEntry(line, release, "app", _status(record))
+    release = release_of(record) or "unknown"
+    entry = LogEntry(line, release, release if release in ("error", "unknown") else "app", _status(record))
     for one in fields(LogEntry):
         value = one.metadata["read"](record, *one.metadata["keys"]) if one.metadata else None
         if value not in (None, "", ()):
             setattr(entry, one.name, value)
+    if entry.role != "app":
+        return entry
     is_host = entry.agent in HOSTS or record.get("agent_type") in HOSTS
     if is_host or (entry.agent == "AppAgent" and release == "v0.0.1"):
         entry.role, entry.subtask, entry.subtask_index = "host", None, None

@@ -26,7 +26,7 @@ _IMAGE = re.compile(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/]{1024,}={0,2}")
 T = TypeVar("T")
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)  # `fromtimestamp` refuses what is before it on Windows
-_STAMP = re.compile(r"(\d{4}-?\d\d-?\d\d[@_-]\d\d-?\d\d-?\d\d)-?(\d*)")  # in names of files
+_STAMP = re.compile(r"\d{4}-?\d\d-?\d\d[@_-]\d\d-?\d\d-?\d\d-?\d*")  # in names of files
 
 
 def _names() -> dict[str, tuple[str, ...]]:
@@ -118,9 +118,8 @@ def as_time(value: Any) -> datetime | None:
 def _time_of_text(text: str) -> datetime | None:
     with suppress(ValueError):
         return datetime.fromisoformat(text.replace("Z", "+00:00"))
-    stamp = _STAMP.fullmatch(text)
-    digits, part = (re.sub(r"\D", "", stamp[1]), stamp[2]) if stamp else ("", "")
-    return datetime.strptime(digits + part, "%Y%m%d%H%M%S%f" if part else "%Y%m%d%H%M%S") if digits else None
+    digits = re.sub(r"\D", "", text) if _STAMP.fullmatch(text) else ""
+    return datetime.strptime(digits, "%Y%m%d%H%M%S%f" if digits[14:] else "%Y%m%d%H%M%S") if digits else None
 
 
 def _of(read: Callable[[Any], T]) -> Callable[..., T]:
