@@ -9,6 +9,7 @@ import pytest
 from benchmarks.reading import parse_block
 from tests.procedure_world import Given, choose, click, do, fill, link, memory_of, obey, screen, seen, tick, told
 from ufo_experience import Act, ExperienceMemory, Guide, Procedure
+from ufo_experience.prompt.builder import ahead_block
 
 USER = "Make the user {} a member of the group {}"
 
@@ -771,6 +772,17 @@ def test_the_option_that_holds_the_item_of_the_task_is_chosen(tmp_path):
     guide = memory.guide('The ticket "Light is broken" comes first')
     act = guide.next(screen(seen("Ticket", "ComboBox", options=options), seen("Save")))
     assert act.text == "6 Light is broken"
+    assert 'choose "6 Light is broken" in "Ticket"' in ahead_block(guide, [act])
+
+
+def test_a_button_of_the_second_row_is_not_taken_for_that_of_the_first(tmp_path):
+    """Both are called alike: what is foreseen for one is looked for in its row alone."""
+    steps = [click("Open", within="1001 Ada"), click("Open", within="1002 Ben")]
+    memory = memory_of(tmp_path, ("The orders 1001 and 1002 are late", steps))
+    guide = memory.guide("The orders 4711 and 4712 are late")
+    view = screen(seen("Open", within="4711 Cem"), seen("Open", within="4712 Dana"))
+    first, second = guide.ahead(view)
+    assert [guide.check(act, view).target.within for act in (first, second)] == ["4711 Cem", "4712 Dana"]
 
 
 def test_a_word_of_two_known_words_is_no_value(tmp_path):

@@ -21,7 +21,7 @@ from typing import Any
 
 from ufo_experience.actions import WORDS
 from ufo_experience.controls import without_icons
-from ufo_experience.errors import DataError, ServiceError, UsageError, missing_extra, needs_extra
+from ufo_experience.errors import DataError, ServiceError, UsageError, needs_extra
 from ufo_experience.procedure.acts import Act
 
 _SETTLED = 5.0  # seconds a page may take to come to rest
@@ -387,11 +387,9 @@ def chromium(address: str, *, show: bool = False) -> Iterator[SeleniumDriver]:
     """
     if ":" not in address:
         raise UsageError(f"the address of the page is a whole one: https://{address}")
-    try:
+    with needs_extra("browser"):
         from selenium import webdriver
         from selenium.common.exceptions import WebDriverException
-    except ImportError as error:
-        raise missing_extra("selenium", "browser") from error
 
     options = webdriver.ChromeOptions()
     options.binary_location = next((found for one in _CHROMIUM if (found := shutil.which(one))), "")

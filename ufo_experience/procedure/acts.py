@@ -143,8 +143,8 @@ def is_item_of(value: str, name: str, within: str = "") -> bool:
 
 def carries_out(step: ProcedureStep, act: Act) -> bool:
     """True when an action says of itself that it is that of a step of a way, or does what the step says."""
-    if act.step is not None:
-        return (act.step.number, act.step.action) == (step.number, step.action)
+    if (own := act.step) is not None:  # the screen may have told its name since
+        return (own.number, own.action) == (step.number, step.action) and own.name in ("", step.name)
     other = act.alone
     if other.kind != step.kind or (step.role and other.role and step.role != other.role):
         return False

@@ -249,8 +249,7 @@ class Binding:
         unserved = [values.new_of[old] for old in values.unserved if old in values.new_of]
         open_ = [new for new in unserved if new.casefold() not in values.unserved]
         open_ += [new for new in pairing.added if not holds(told, new)]
-        place = values.run.state.application or ""
-        said = stems_of(f"{beside_values(values.old)} {told} {place if holds(values.new.text, place) else ''}")
+        said = stems_of(f"{beside_values(values.old)} {told}") | values.application
         words = [word for word in pairing.words if not says(word, said) and not self._is_same_deed(word)]
         grave = [word for word in words if needs_consent("click", word.capitalize(), "button")]
         words = _telling(words) if pairing.alike else [*grave, *self._of_other_deeds(words, open_)]
@@ -270,6 +269,7 @@ class Binding:
         found: list[str] = []
         for part in _AND.split(self._values.new.text):
             said = [word for word in _WORDS.findall(part) if word.casefold() not in SMALL]
+            said = [word for word in said if stem(word.casefold()) not in self._values.application]
             new = [word for word in said if word.casefold() in unsaid]
             found += _telling(new) if said and 2 * len(new) >= len(said) else []
         return found

@@ -57,7 +57,7 @@ def marks(step: ProcedureStep, application: str) -> Iterator[str]:
         yield f"beside {', '.join(map(word, step.beside))}"
     if step.item_of and step.kind == "select":
         yield f"the option of {word(step.item_of)}"
-    if step.missing:
+    if step.missing and step.is_open:
         yield f"{YOURS}{', '.join(map(word, step.missing))}"
     elif step.hidden:
         yield "name hidden"

@@ -41,6 +41,12 @@ class Values:
         """The stems of the new request."""
         return stems_of(self.new.text)
 
+    @cached_property
+    def application(self) -> frozenset[str]:
+        """The stems of the application's name, where the new request says it."""
+        name = self.run.state.application or ""
+        return stems_of(name) if holds(self.new.text, name) else frozenset()
+
     @property
     def unserved(self) -> list[str]:
         return [value for value in self.all if value not in self.served]
