@@ -186,9 +186,12 @@ def test_an_archive_in_an_archive_stays_closed_and_is_named(tmp_path: Path) -> N
     assert report.skipped == [(f"{tmp_path / 'logs.zip'}!inner.zip", "an archive in an archive stays closed")]
 
 
-def test_a_trace_whose_root_has_no_input_takes_the_task_of_its_first_model_call(tmp_path: Path) -> None:
-    """As Pydantic AI writes it."""
-    asked = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "Insert a table"}]}])
+@pytest.mark.parametrize("first", [[], [{"role": ["system"], "content": "Be kind"}]])
+def test_a_trace_whose_root_has_no_input_takes_the_task_of_its_first_model_call(
+    tmp_path: Path, first: list[dict[str, object]]
+) -> None:
+    """As Pydantic AI writes it; a message whose role is no name is not the user's."""
+    asked = json.dumps([*first, {"role": "user", "parts": [{"type": "text", "content": "Insert a table"}]}])
     spans = [
         {"traceId": "t", "name": "invoke_agent", "startTimeUnixNano": "1", "attributes": {"gen_ai.agent.name": "a"}},
         {"traceId": "t", "parentSpanId": "1", "startTimeUnixNano": "2", "attributes": {"gen_ai.input.messages": asked}},
