@@ -428,13 +428,14 @@ def test_what_stands_in_for_a_step_to_ask_for_first_is_asked_for_whatever_it_is_
     assert (done.reason, pages.form["Send"]) == ("refused", 0)
 
 
-def test_what_stands_in_for_a_harmless_step_is_asked_for_by_its_own_name(memory):
-    """A step that nobody is asked before does not make it harmless."""
-    pages = Pages(Remember="Delete everything")
+@pytest.mark.parametrize("name", ["Delete everything", "Remember and delete everything"])
+def test_what_stands_in_for_a_harmless_step_is_asked_for_by_its_own_name(memory, name):
+    """A step that nobody is asked before does not make it harmless, nor does the name of that step in it."""
+    pages = Pages(Remember=name)
 
     def agent(controls: list[dict[str, Any]], stop: Any) -> list[Act]:
-        (button,) = [one for one in controls if one["name"] == "Delete everything"]
-        return [replace(stop.act, target=Target("Delete everything", "Button", "", button["id"]))]
+        (button,) = [one for one in controls if one["name"] == name]
+        return [replace(stop.act, target=Target(name, "Button", "", button["id"]))]
 
     done = memory.run(NEW, pages, agent=agent, wait=0.0)
     assert (done.reason, pages.form["Remember"]) == ("refused", 0)

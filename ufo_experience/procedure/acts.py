@@ -87,14 +87,17 @@ class Act:
     @property
     def is_grave(self) -> bool:
         """True for what a person should be asked before: by what its step is known for and, of a control that the way
-        does not know, by its name."""
+        does not know, by its name. "Remember and delete" says more than the "Remember" of its step.
+        """
         step, target = self.step, self.target
         if self.confirm or (step is not None and step.ask_first):
             return True
-        name = "" if target is None else bare(target.name)
-        if step is not None and (step.takes_item or not name or (step.name and bare(step.name) in name)):
+        name, kind = (target.name, target.type) if target else ("", "")
+        if step is not None and (step.takes_item or not bare(name)):
             return False
-        return needs_consent(self.action, target.name if target else "", target.type if target else "", self.parameters)
+        known = step.name if step is not None and bare(step.name) in bare(name) else ""
+        told = needs_consent(self.action, name, kind, self.parameters)
+        return told and not (known and needs_consent(self.action, known, kind, self.parameters))
 
 
 @dataclass(frozen=True)
